@@ -818,8 +818,8 @@ MUTANTS = [
     Mutant(
         "live: a vehicle out of service is idle",
         "live/board.py",
-        "is_out = vehicle.service == OUT",
-        "is_out = False",
+        "is_away = own.service == parts.OUT or (is_hidden and",
+        "is_away = (is_hidden and",
         LIVE,
     ),
     Mutant(

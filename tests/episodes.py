@@ -63,7 +63,7 @@ def play_and_compare(world, simulator=None, check=lambda simulator, slow: None, 
     if simulator is None:
         simulator = Simulator(world.instance(), slots="pool")
     scaling = scaling_dict(find_scaling(simulator.pool))
-    slow = WatchedEpisode(world.layout, world.rows, scaling=scaling, **options)
+    slow = full.Episode(world.layout, world.rows, scaling=scaling, **options)
     k = 0
     while not slow.done:
         compare(simulator, 0, slow)
@@ -99,62 +99,3 @@ def rate(simulator, ahead, first, last):
     ahead.progress[:] = first, 0, 0
     own = simulator.problem, simulator.state, np.int64(0), ahead._replace(n_futures=last)
     rate_candidates(*own, NEVER)
-
-
-class WatchedEpisode(full.Episode):
-    """The slow simulator, which also notes what happens to its vehicles: `cases`."""
-
-    def __init__(self, *args, **kwargs):
-        self.cases = set()
-        super().__init__(*args, **kwargs)
-
-    def process_tick(self):
-        for vehicle in self.vehicles:
-            listed = any(tick == self.time for tick, _ in vehicle.breakdowns)
-            if vehicle.status == full.BROKEN and listed:
-                repaired = vehicle.repaired_at == self.time
-                self.cases.add(f"listed {'on the tick of repair' if repaired else 'while broken'}")
-        super().process_tick()
-
-    def break_down(self, vehicle, repair_ticks):
-        works = vehicle.status == full.WORKING
-        standing = vehicle.place() if works else vehicle.standing
-        where = "at a site" if standing is None or standing.offset == 0 else "in mid-edge"
-        self.cases.add(f"breaks {where}" if works else f"breaks idle {where}")
-        if vehicle.finish == self.time:
-            self.cases.add("breaks on the tick of its finish")
-        if vehicle.site_is_frozen:
-            where = "at the delivery site"
-            if vehicle.legs:
-                step, offset = vehicle.legs[0].step, vehicle.legs[0].offset
-                onwards = "on the rest of the edge" if offset > 0 else "beyond the edge"
-                where = "while turning back" if step < 0 else onwards
-            self.cases.add(f"breaks again {where}")
-        if self.to_arrive and self.to_arrive[0].arrival <= self.time:
-            self.cases.add("breaks on the tick of an arrival")
-        super().break_down(vehicle, repair_ticks)
-        if len(self.vehicles) > 1 and all(v.status == full.BROKEN for v in self.vehicles):
-            self.cases.add("all vehicles broken at once")
-
-    def way_onwards(self, vehicle, standing, site):
-        metres, legs = super().way_onwards(vehicle, standing, site)
-        one_way = (standing.next, standing.last) not in self.floor.arcs
-        if standing.offset != 0:
-            turns = "turns back" if legs[0].step < 0 else "goes on"
-            self.cases.add("cannot turn back" if one_way else turns)
-        elif standing.next == standing.last:
-            self.cases.add("starts from the end of its way")
-        else:
-            kind = "one-way" if one_way else "two-way"
-            self.cases.add(f"starts from a site before a {kind} edge")
-        return metres, legs
-
-    def begin_service(self, vehicle, task):
-        if len(self.task_pool) > self.task_slots:
-            self.cases.add("more waiting tasks than slots")
-        idle = (v for v in self.vehicles if v.status == full.IDLE)
-        if not all(any(v.can_carry(other) for other in self.task_pool) for v in idle):
-            self.cases.add("idle vehicle without a task that it may carry")
-        if (vehicle.site, task.pickup) in self.floor.named:
-            self.cases.add("follows a named route")
-        super().begin_service(vehicle, task)

@@ -147,6 +147,7 @@ class Vehicle(simulator.Vehicle):
     mean_times: tuple[float, float] | None = None  # between random failures, and to repair one
     fails_at: int = -1  # tick of the next random failure
     n_repairs: int = 0
+    began: int = -1  # tick at which it broke down last
     battery: Battery | None = None
     level: int = 0
     level_before: int = 0  # at the tick before
@@ -248,6 +249,7 @@ class Episode(simulator.Episode):
         self._machines = {item["site"]: Machine(int(item.get("servers", 1))) for item in machines}
         self.log: list[tuple[int, int, str, str]] = []
         self.machine_log: list[tuple[int, str, str, str]] = []
+        self.n_decisions = 0  # taken by `assign`
         self._n_passed = 0  # rows
         self._happened = False  # at this tick
         self._opens_round = False  # at this tick
@@ -456,6 +458,7 @@ class Episode(simulator.Episode):
             raise ValueError(f"vehicle {vehicle} cannot be assigned a task at time {self.time}")
         if chosen not in self.offered(self.vehicles[vehicle]):
             raise ValueError(f"vehicle {vehicle} is not offered task {chosen.name}")
+        self.n_decisions += 1
         self.begin_service(self.vehicles[vehicle], chosen)
         self.advance()
 
@@ -951,6 +954,7 @@ class Episode(simulator.Episode):
         vehicle.errand = ""
         task = vehicle.task
         super().break_down(vehicle, repair_ticks)
+        vehicle.began = self.time
         if task is not None:
             task.waiting_since = max(task.arrival, task.waiting_since)
 

@@ -20,20 +20,6 @@ TRUST = 2.0
 UNFINISHED = 1e9
 
 
-class Episode(full.Episode):
-    """The slow simulator, which also knows when a broken vehicle broke down, and counts decisions."""
-
-    decisions = 0
-
-    def break_down(self, vehicle, repair_ticks):
-        super().break_down(vehicle, repair_ticks)
-        vehicle.began = self.time
-
-    def assign(self, vehicle, task):
-        self.decisions += 1
-        super().assign(vehicle, task)
-
-
 def same_kind(a, b):
     return (a.pickup, a.delivery, a.expiry, a.demand) == (b.pickup, b.delivery, b.expiry, b.demand)
 
@@ -110,7 +96,7 @@ def find_window(slow):
 class Lookahead:
     """One decision on the slow simulator.
 
-    slow : an `Episode` at a decision
+    slow : a `full.Episode` at a decision
     history : lists of `full.Task`
     breakdowns : per record and vehicle, a list of (tick, ticks of the repair) by time
     excluded : per record, whether it is no future of this one
@@ -212,8 +198,8 @@ class Lookahead:
         if self.base == "opentcs":
             return naive_yardsticks.choose(day, self.base)
         able = [v for v in range(len(day.vehicles)) if day.mask()[len(day.rules) * v]]
-        v = able[int(draw_uniform(day.stream, day.decisions, 0) * len(able))]
-        second = draw_uniform(day.stream, day.decisions, 1)
+        v = able[int(draw_uniform(day.stream, day.n_decisions, 0) * len(able))]
+        second = draw_uniform(day.stream, day.n_decisions, 1)
         if self.base == "Random":
             offered = day.offered(day.vehicles[v])
             visible = [k for k, t in enumerate(day.waiting) if any(t is x for x in offered)]

@@ -197,21 +197,6 @@ def test_a_matrix_search_looks_the_same_in_every_linear_frame():
     assert np.abs(plain.mean - start).max() > 0.1
 
 
-@many_draws
-@pytest.mark.parametrize("adapt", ["sigma", "matrix"])
-@pytest.mark.parametrize(("start", "sign"), [(1e149, 1.0), (1e-149, -1.0)])
-def test_sigma_stays_within_its_limits(adapt, start, sign):
-    """The farthest member wins, or the nearest: sigma would grow or shrink without end."""
-    evolution = Evolution([0.0, 0.0], sigma=start, population=8, adapt=adapt, ranking="r")
-    for _ in range(60):
-        members, _ = evolution.ask()
-        distance = np.abs((members - evolution.mean) / evolution.sigma).max(axis=1)
-        evolution.tell(sign * distance, np.zeros(8))
-        assert ((evolution.sigma >= MIN_SIGMA) & (evolution.sigma <= MAX_SIGMA)).all()
-    edge = MAX_SIGMA if sign > 0 else MIN_SIGMA
-    assert (np.abs(np.log10(evolution.sigma / edge)) < 0.9).all()
-
-
 def test_a_decay_comes_on_top_of_what_is_adapted():
     options = {"sigma": 0.5, "population": 4, "adapt": "sigma"}
     plain = Evolution([1.0, 2.0], **options)
@@ -648,34 +633,23 @@ def test_sres_of_pymoo_agrees_on_the_optimum():
 
 
 @many_draws
-def test_the_session_of_2006_runs_in_parts(monkeypatch, capsys, tmp_path):
+def test_the_session_of_2006_goes_on_where_it_stopped(monkeypatch, capsys, tmp_path):
     example, kept = load_example("optimisers"), tmp_path / "runs.csv"
-    parts = ["--tasks", "g08,g11", "--budget", "6000", "--searches", "Evolution"]
-    for runs in ("1", "2", "2"):
-        words = ["optimisers", "cec2006", *parts, "--runs", runs, "--keep", str(kept)]
+    parts = "--tasks g08,g11 --budget 6000 --searches Evolution --keep"
+    for runs in (1, 2, 2):
+        words = ["optimisers", "cec2006", *parts.split(), str(kept), "--runs", str(runs)]
         monkeypatch.setattr(sys, "argv", words)
         example.main()
-        assert len(kept.read_text().splitlines()) == 1 + 2 * 2 * int(runs)
+        assert len(kept.read_text().splitlines()) == 1 + 2 * 2 * runs
     out = capsys.readouterr().out.splitlines()
-    assert len(out) == 2 * 2 * 2  # the third time there is nothing to do
     rows = example.read_rows(kept, example.Gap)
-    assert [" ".join(map(str, row)) for row in rows] == out
+    assert [" ".join(map(str, row)) for row in rows] == out  # the third time there is nothing to do
     assert all(row.gap <= 1e-6 for row in rows if row.function == "g08")
-    assert all(row.gap < np.inf for row in rows if row.evaluations == 6_000)
-    assert set(example.run_session("Evolution", "g08", 1, (5_000, 6_000))) <= set(rows)
-    kept.write_text("a,b\n1,2\n")
-    with pytest.raises(SystemExit, match="expected columns search, function, seed"):
-        example.read_rows(kept, example.Gap)
     problem = example.make_problem("g11")
     counter = example.Counter(problem.evaluate, (3, 5), problem.optimum + 1e-6)
     counter.evaluate(np.array([[0.0, 0.0], [0.5, 0.1], [-1.0, 1.0], [1 / 2**0.5, 0.5]]))
     np.testing.assert_allclose(counter.best, [1.0, 0.75])
     assert (counter.used, counter.left) == (4, 1)
-    with pytest.raises(example.DoneError):
-        counter.evaluate(np.array([[np.sqrt(0.5 - 0.99999e-4), 0.5]]))
-    monkeypatch.setattr(sys, "argv", ["optimisers", "cec2006", "--tasks", "g25"])
-    with pytest.raises(SystemExit):
-        example.main()
 
 
 def test_real_options_of_numpys_kinds_are_pythons():

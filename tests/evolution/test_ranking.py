@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from searches import JIT
 from tables_and_refusals import list_unrefused
 
-from acerl_np import ConfigError
 from acerl_np.evolution import Ranker, penalise, rank_utilities, ranking
-from acerl_np.evolution.sampler import AdaptiveSampler
 from acerl_np.kernels.learning.update import Noise
 
 LIMIT = 50.0
@@ -73,16 +71,6 @@ def test_what_no_draw_can_change_is_not_sorted_on():
         options = {"cost_limit": limit, "p_f": p_f, "shaping": "rank"}
         found = rank_utilities(returns, costs, np.zeros(n, np.int64), **options)
         assert (found == np.arange(n, 0, -1)).all()
-
-
-def test_numbers_that_are_none_are_refused():
-    for name in ("p_f", "cost_limit", "penalty", "margin"):
-        with pytest.raises(ConfigError, match=f"^{name}: read nan; expected"):
-            Ranker(**{name: float("nan")})
-    with pytest.raises(ConfigError, match=r"^alpha_u: read nan; expected"):
-        AdaptiveSampler(3, alpha_u=float("nan"))
-    with pytest.raises(ConfigError, match=r"^advantage: read 'none'; expected"):
-        AdaptiveSampler(3, advantage="none")
 
 
 # Several episodes a member

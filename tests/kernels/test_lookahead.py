@@ -112,7 +112,7 @@ def compare_day(instance, policy, base, most=1000):
         def waiting_time(v, n, what):
             return naive_lookahead.draw_waiting_time(true_key, n, 2 * v + what)
 
-    slow = naive_lookahead.Episode(
+    slow = full.Episode(
         instance.layout.to_dict(), instance.rows(), rules=policy.rules, waiting_time=waiting_time
     )
     key = np.empty(4, np.uint32)

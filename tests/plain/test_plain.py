@@ -80,11 +80,20 @@ def test_generations(options):
         plain = [floor.load_suite()[k] for k in numbers]
         fast = [acerl_np.load_suite("dmh-train")[k] for k in numbers]
         trainer = ACERL(fast, Config(**own, curve_every=0), seed=3, threads=1)
-        trained = evolution.train(plain, 3 if JIT else 1, 3, evolution.Settings(**own))
-        for n, generation in enumerate(trained):
+        settings, decisions = evolution.Settings(**own), 0
+        for n, generation in enumerate(evolution.train(plain, 3 if JIT else 1, 3, settings)):
             if n:
-                record = trainer.step()
+                record, decisions = trainer.step(), decisions + generation.decisions
                 assert record.counts == tuple(map(len, generation.instance_buffers))
+                members = [member for own in generation.instance_buffers for member in own]
+                j_r, j_c = (np.array([own[k] for own in members]) for k in (0, 1))
+                sigma = settings.noise_std * settings.noise_decay ** (
+                    n // settings.noise_decay_every
+                )
+                shown = [record.return_mean, record.return_std, record.cost_mean, record.noise_std]
+                assert shown == pytest.approx([j_r.mean(), j_r.std(), j_c.mean(), sigma])
+                assert record.satisfied == (j_c < settings.cost_limit).mean()
+                assert (record.generation, record.decisions) == (n, decisions)
             compare_bytes(generation.theta, trainer.policy.theta)
 
 

@@ -112,6 +112,16 @@ def test_the_pool_of_a_round_holds_tasks_on_their_way_by_arrival():
     assert (slow.changes, slow.schedule[0]) == ([0, 1, 0], ("t0", 0, 3, 31))
 
 
+def test_a_vehicle_is_called_back_while_it_turns_back():
+    layout = line("A", breakdowns=[(0, 8, 0), (0, 14, 0)])
+    slow = called_back(layout, ("C", "B", 0), ("A", "B", 9), ("B", "C", 12))
+    follow(slow, "0 t0: 0 t0", "9 t0 t1: 0 t1")  # from 7 m past A back to A, until 16
+    assert slow.stand(0) == ("A", 16, 4.0)
+    # It broke down at 14, where it was at 13: 3 m past A. From there 7 m to B and 10 m to C.
+    follow(slow, "12 t0 t1 t2: 0 t2", "15 t0 t1 t2: 0 t2")
+    assert slow.schedule[2] == ("t2", 0, 15, 32)
+
+
 # Charging
 
 

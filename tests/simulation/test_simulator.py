@@ -1,13 +1,10 @@
 """The simulator against the slow one on random and hard floors, by hand; what a caller may do and may not."""
 
-from collections import Counter
-
 import full
 import numba
 import numpy as np
 import pytest
 from episodes import (
-    WatchedEpisode,
     compare,
     play_and_compare,
     play_on,
@@ -15,7 +12,7 @@ from episodes import (
     scaling_dict,
     schedule_rows,
 )
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import JIT
 from tables_and_refusals import list_unrefused
@@ -91,41 +88,6 @@ def test_padding_is_inert(batch, n_spare, twice):
                 alone[b].step(actions[b : b + 1])
         together.step(actions)
         k += 1
-
-
-# What the random worlds hold
-
-
-CASES = (
-    *("breaks idle at a site", "breaks idle in mid-edge", "breaks at a site", "breaks in mid-edge"),
-    *("breaks on the tick of its finish", "breaks on the tick of an arrival"),
-    *("breaks again at the delivery site", "breaks again while turning back"),
-    *("breaks again on the rest of the edge", "breaks again beyond the edge"),
-    *("listed while broken", "listed on the tick of repair", "all vehicles broken at once"),
-    *("turns back", "goes on", "cannot turn back", "starts from the end of its way"),
-    *("starts from a site before a two-way edge", "starts from a site before a one-way edge"),
-    *("more waiting tasks than slots", "idle vehicle without a task that it may carry"),
-    "follows a named route",
-)
-
-
-@pytest.mark.slow
-def test_rare_cases_occur():
-    """The worlds above are worth comparing: what is rare on a real floor happens in them."""
-    count = Counter()
-
-    @settings(max_examples=600, derandomize=True, database=None, phases=[Phase.generate])
-    @given(worlds())
-    def play(world):
-        slow = WatchedEpisode(world.layout, world.rows)
-        k = 0
-        while not slow.done:
-            slow.step(world.choose(np.flatnonzero(slow.mask()), k))
-            k += 1
-        count.update(slow.cases)
-
-    play()
-    assert [case for case in CASES if count[case] == 0] == []
 
 
 # An episode traced by hand
@@ -220,20 +182,7 @@ def break_down(*times, repair_time=3):
     return {"breakdowns": [{"time": time, "repair_time": repair_time} for time in times]}
 
 
-WHILE_IT_WORKS = {
-    *("breaks idle at a site", "breaks at a site", "breaks in mid-edge"),
-    *("breaks on the tick of its finish", "breaks on the tick of an arrival"),
-    *("breaks again on the rest of the edge", "breaks again beyond the edge"),
-    *("listed while broken", "listed on the tick of repair"),
-}
-HARD = {
-    "two-way": WHILE_IT_WORKS | {"turns back", "breaks again while turning back"},
-    "one-way": WHILE_IT_WORKS | {"cannot turn back"},
-    "another takes its task": {"breaks idle in mid-edge"},
-}
-
-
-@pytest.mark.parametrize("kind", HARD)
+@pytest.mark.parametrize("kind", ["two-way", "one-way", "another takes its task"])
 def test_breakdowns_on_every_pair_of_ticks(kind):
     """Whatever a breakdown falls on, it falls on it here: a finish, an arrival, a site, a repair."""
     tasks = (("B", "D", 2, 9), ("C", "A", 5, 40), ("A", "B", 13, 1))
@@ -241,12 +190,10 @@ def test_breakdowns_on_every_pair_of_ticks(kind):
     others, step = [], 1 if JIT else 4
     if kind == "another takes its task":
         rows, others, step = rows[:1], [{"start": "C"}], 4
-    cases = set()
     for first in range(0, 24, step):
         for second in range(first, first + 26, step):
             layout = square(break_down(second, first), *others, one_way=kind == "one-way")
-            cases |= play_and_compare(World(layout, rows, PICKS[1])).cases
-    assert HARD[kind] - cases == set() or not JIT
+            play_and_compare(World(layout, rows, PICKS[1]))
 
 
 @pytest.mark.parametrize("speed", [1, 0.7, 1.3])
@@ -257,9 +204,7 @@ def test_a_vehicle_that_hardly_ever_drives(speed):
         times = [2.25 + every * k for k in range(40)]
         layout = square({"speed": speed, **break_down(*times, repair_time=0)})
         for picks in PICKS:
-            slow = play_and_compare(World(layout, rows, picks))
-            # Every 2 s it breaks down again as soon as it starts.
-            assert every == 2 or slow.cases & {"turns back", "goes on"}
+            play_and_compare(World(layout, rows, picks))
 
 
 @pytest.mark.oracle

@@ -70,24 +70,6 @@ def test_same_records_share_the_papers_peers():
     assert differences == [*["+0.0/+0.0"] * N, "+0.00/+0.00 (+0)"]
 
 
-def test_other_records_of_the_same_name_are_not_compared():
-    table = build([make_row("ACERL", 1900, 30), make_row("EDD", 1950, 60)], same_records=False)
-    rows = find_rows(table, "ACERL")
-    assert set(rows) == {"measured", "paper, other records"}
-    assert not any("difference" in row for row in table.rows)
-    # The measured rows are peers of each other.
-    assert rows["measured"][-1] == "1.00/1.00 (100%)"
-    assert find_rows(table, "EDD")["measured"][-1] == "0.00/0.00 (0%)"
-    assert "not published" in table.notes[0]
-
-
-def test_no_marks_where_the_paper_prints_none():
-    rows = [make_row("ISR+AIS", 1900, 30), make_row("R+AIS", 1990, 60)]
-    table = build(rows, name="ablation-train", reference="ISR+AIS", marked=False)
-    assert find_rows(table, "R+AIS")["measured"][3] == "1992.0/60.2"
-    assert not any(row[0] == "+/~/-" for row in table.rows)
-
-
 def test_spread_over_seeds():
     rows = [make_row("a", 1900, 49.85), make_row("b", 1950, 49.85, n_seeds=3)]
     table = spread_table("t", "T", rows, "a")

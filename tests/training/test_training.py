@@ -241,72 +241,11 @@ def test_each_episode_of_a_member_is_that_in_the_simulator(dealt, antithetic, ti
     assert len(set(zip(*(x.tolist() for x in told[:2]), strict=True))) > 2
 
 
-class SlowTrainer:
-    """Algorithm 1 from slow parts; only the episodes themselves are played by the kernels."""
-
-    def __init__(self, instances, config, seed, theta):
-        self.instances, self.config, self.seed = instances, config, seed
-        self.theta = theta.astype(np.float64)
-        self.buffers = naive.RewardBuffers(len(instances))
-        self.generation = 0
-        self.decisions = 0
-
-    def step(self):
-        config = self.config
-        n_decays = (self.generation + 1) // config.noise_decay_every
-        sigma = config.noise_std * config.noise_decay**n_decays
-        pair = 2 if config.antithetic else 1
-        dealt = self.buffers.assign(
-            config.population // pair, self.seed, self.generation, config.alpha_u, config.advantage
-        )
-        dealt = [instance for instance in dealt for _ in range(pair)]
-        theta = self.theta.astype(np.float32)
-        returns, costs, decisions = play_population(
-            self.instances, theta, sigma, self.seed, self.generation, config.antithetic, dealt
-        )
-        self.buffers.update(dealt, returns)
-        names = ("ranking", "shaping", "cost_limit", "p_f")
-        own = {name: getattr(config, name) for name in names}
-        own |= {"seed": self.seed, "generation": self.generation}
-        f = naive.utilities(returns.tolist(), costs.tolist(), dealt, **own)
-        told = self.seed, self.generation, config.population, len(theta), config.antithetic
-        noise = naive.member_noise(*told)
-        self.theta += config.learning_rate * naive.estimate_gradient(f, noise, sigma)
-        self.generation += 1
-        self.decisions += int(decisions.sum())
-        return returns, costs, dealt, sigma
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"antithetic": True, "noise_decay_every": 2, "noise_decay": 0.5},
-        {"ranking": "cf", "alpha_u": 0.0, "advantage": "released", "learning_rate": 0.02},
-        {"shaping": "rank", "p_f": 0.2, "learning_rate": 0.001},
-    ],
-)
-def test_generations_equal_the_algorithm_done_by_hand(options):
-    instances = load_instances(3 if JIT else 2)
-    config = make_config(**options)
-    trainer = ACERL(instances, config, seed=4, threads=2)
-    slow = SlowTrainer(instances, config, 4, trainer.strategy.theta)
-    for generation in range(GENERATIONS):
-        before = trainer.strategy.theta.copy()
-        record = trainer.step()
-        slow.theta[:] = before  # so that errors do not add up to another episode
-        returns, costs, dealt, sigma = slow.step()
-        assert np.abs(trainer.strategy.theta - before).max() > 1e-4
-        np.testing.assert_allclose(trainer.strategy.theta, slow.theta, rtol=0, atol=2e-5)
-        assert record.generation == generation + 1
-        assert record.decisions == slow.decisions
-        assert record.noise_std == pytest.approx(sigma, rel=1e-12)
-        assert record.return_mean == pytest.approx(np.mean(returns), rel=1e-12)
-        assert record.return_std == pytest.approx(np.std(returns), rel=1e-9)
-        assert record.cost_mean == pytest.approx(np.mean(costs), rel=1e-12)
-        assert record.satisfied == np.mean([cost < config.cost_limit for cost in costs])
-        assert record.counts == tuple(np.bincount(dealt, minlength=len(instances)))
+def test_the_two_of_a_pair_play_the_same_record():
+    config = make_config(antithetic=True, sampler="random")
+    trainer = ACERL(load_instances(), config, seed=4, threads=1)
+    rows = trainer._records.deal(trainer.sampler, trainer.search.noise()).rows
+    assert (rows[::2] == rows[1::2]).all() and len(np.unique(rows)) == 2
 
 
 # Runs
