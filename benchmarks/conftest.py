@@ -1,16 +1,10 @@
-"""Shared pieces of the benchmarks: warm kernels, instances, the tests' oracles."""
+"""Shared pieces of the benchmarks: warm kernels, instances."""
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
 
 import pytest
 
 import acerl_np
-
-# The slow oracles that the tests use are the references here.
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -38,17 +38,8 @@ import acerl_np
 N_VEHICLES = 6
 
 
-BATTERY = {
-    "capacity": 10000,
-    "idle": 1,
-    "empty": 3,
-    "loaded": 7,
-    "charge": 30,
-    "critical": 1500,
-    "resume": 4000,
-    "good": 5000,
-    "full": 9500,
-}
+BATTERY = {"capacity": 10000, "idle": 1, "empty": 3, "loaded": 7, "charge": 30}
+BATTERY |= {"critical": 1500, "resume": 4000, "good": 5000, "full": 9500}
 TRUE_RATE, LATEST = 3.6, 4.0
 """What vehicles truly use a second as they drive; s that a message is late at most."""
 

@@ -19,6 +19,7 @@ from script import make_parser
 
 import acerl_np
 from acerl_np.evaluation.margin import RULES_TO_BEAT
+from acerl_np.evaluation.metrics import standard_error
 from acerl_np.kernels.deciding.deciders import decide, make_index_decider
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.servable import measure_load
@@ -134,8 +135,8 @@ def main() -> None:
         for rule, found in rivals.items():
             for what, its, ours in zip(("makespan", "tardiness"), found, own, strict=False):
                 less = ours - its
-                error = less.std(ddof=1) / len(less) ** 0.5
-                print(f"    {what} less that of {rule}: {less.mean():+.1f} ± {error:.1f} s")
+                told = f"{less.mean():+.1f} ± {standard_error(less):.1f} s"
+                print(f"    {what} less that of {rule}: {told}")
     show_decisions(trainer.policy, options.quick)
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from script import import_example, make_parser
+from script import import_beside, make_parser
 
 import acerl_np
 from acerl_np import Charger, Edge, Layout, Parking, ParkingPlace, Site, Vehicle
@@ -20,7 +21,8 @@ from acerl_np.commands.floor import format_layout
 from acerl_np.kernels.ground.random import GENERATION, derive_key, draw_uniform
 
 SIDING, connect, make_fleet = (
-    getattr(import_example("floors"), name) for name in ("SIDING", "connect", "make_fleet")
+    getattr(import_beside("examples", "floors"), name)
+    for name in ("SIDING", "connect", "make_fleet")
 )
 
 
@@ -47,6 +49,17 @@ def make_grid(width: int, depth: int, vehicles: int) -> Layout:
     starts = [sites[int(draw_uniform(key, k, 0) * len(sites))].id for k in range(vehicles)]
     fleet = tuple(Vehicle(f"v{k}", start) for k, start in enumerate(starts))
     return Layout("grid", tuple(sites), tuple(edges), fleet, task_slots=64)
+
+
+def draw_shifts(
+    layout: Layout, n: int, seed: int, *, name: str = "{seed}-{k}", **plant: Any
+) -> list[acerl_np.Instance]:
+    """Return shifts of a seed, at a scale and other options of `generate_shift`."""
+    names = [name.format(seed=seed, k=k) for k in range(n)]
+    return [
+        acerl_np.generate_shift(layout, seed=seed, index=k, name=own, **plant)
+        for k, own in enumerate(names)
+    ]
 
 
 def equip(name: str, sites: list[Site], edges: list[Edge], fleet: tuple[Vehicle, ...]) -> Layout:

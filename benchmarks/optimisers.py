@@ -9,18 +9,9 @@
 Other optimisers are optional: pip install -e '.[cma,pymoo]' coco-experiment. Runs that a CSV has are not run
 again: --keep FILE, by default docs/results/evolution-against-cma.csv and cec2006.csv.
 
-pycma: `optimize` beside pycma, on one budget.
+docs/evolution.md tells what the suites and the session are, and how runs are judged.
 
-- smooth: sphere, ellipsoid and Rosenbrock's function from (3, ..., 3), sigma 1, to 1e-9; those "of sigmas"
-  with a step size for each parameter alone.
-- turned: eight shapes in a frame of their own, in a box of 10 parameters, their optimum inside, to 1e-9.
-- corner: optima in a corner of the box or in the middle of an edge, to 1e-9.
-- designs: problems of `designs.py`, to a millionth of the best known cost.
-- bbob, constrained: the 24 functions and the 54 constrained ones of COCO in 5 dimensions, an instance for
-  each seed, to 1e-8 and 1e-6.
-- active, drawn: `TABLE` and `DRAWN` of `families.py`, to 1e-6.
-- small: what is left there of the way to the optimum after 100, 200 and 500 evaluations.
-
+pycma: `optimize` beside pycma, on one budget, on problems of `designs.py`, `families.py` and COCO.
 Both begin at the same point with the same sigma, by default a random one and a fifth of the box. On bbob both
 may begin again nine times. On the last three suites `optimize` may so, too, and pycma begins again until its
 budget is used, with twice the population, from a random point of the box if there is one, and ends with
@@ -28,23 +19,11 @@ budget is used, with twice the population, from a random point of the box if the
 `CMA_active` of pycma is on, its default, `integer_variables` are told, and both stop at the target. A point
 counts once, whatever is asked of it; if it is asked for again later, it counts again.
 
-cec2006: g01 to g24 as pymoo defines them (Liang et al., "Problem definitions and evaluation criteria for the
-CEC 2006 special session on constrained real-parameter optimization", 2006). Equalities have the session's
-tolerance of 1e-4. Printed and kept is the gap of the best feasible objective to the best known one after
-5,000, 50,000 and 500,000 evaluations; `python -m studies pages` makes tables of them. A run ends early once
-its gap is 1e-6. The best known objectives are those of the session's report, which count the tolerance of
-equalities, as pymoo's do not. g11's equality, an inequality in pymoo, is one here. No feasible point of g20
-is known. The settings of `Evolution` were chosen on the twelve functions of odd number alone; those of even
-number judge them. pymoo's SRES and ISRES have their defaults, and draw unseeded; pycma's `fmin_con2` begins
-again until the budget is used. All takes about a day of a core.
-
-g-functions: g06, g08, g11 and g24 by `Evolution` with a sigma that decays, with a sigma adapted for each
-parameter and with an adapted matrix, all else being the same for all functions, and by SRES, the evolution
-strategy that stochastic ranking was published with (Runarsson and Yao 2000), with about as many evaluations.
-
-instances: SRES on the problem of examples/evolution.py. It knows no instances: it evaluates each point on all
-four, so it gets a quarter of the points, and maximises the sum of the returns, or of the returns divided by
-the scales, with one constraint per instance.
+cec2006: g01 to g24 as pymoo defines them. Printed and kept is the gap of the best feasible objective to the
+best known one, after 5,000, 50,000 and 500,000 evaluations; `python -m studies pages` makes tables of them. A
+run ends early once its gap is 1e-6. The best known objectives are those of the session's report, which count
+the tolerance of equalities, as pymoo's do not. g11's equality, an inequality in pymoo, is one here. pycma's
+`fmin_con2` begins again until the budget is used. All takes about a day of a core.
 """
 
 from __future__ import annotations
@@ -67,7 +46,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from designs import DESIGNS
 from families import DRAWN, SMALL, TABLE, rosenbrock
-from script import add_rows, import_example, make_parser, read_rows
+from script import add_rows, import_beside, make_parser, read_rows
 
 from acerl_np.evolution import Evolution, Stops, optimize, sum_violations
 
@@ -501,34 +480,6 @@ ENOUGH = 1e-6
 """Gap that ends a run."""
 
 
-def g06(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two circles leave a sliver of 0.007 % of the box; the optimum is its tip."""
-    a, b = x.T
-    first, second = -((a - 5) ** 2) - (b - 5) ** 2 + 100, (a - 6) ** 2 + (b - 5) ** 2 - 82.81
-    return (a - 10) ** 3 + (b - 20) ** 3, np.stack([first, second], axis=1)
-
-
-def g08(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Many peaks, the best feasible one inside the feasible region (0.9 % of the box)."""
-    a, b = x.T
-    f = -(np.sin(2 * np.pi * a) ** 3) * np.sin(2 * np.pi * b) / (a**3 * (a + b))
-    return f, np.stack([a**2 - b + 1, 1 - a + (b - 4) ** 2], axis=1)
-
-
-def g11(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One equality, a curved line through the box."""
-    a, b = x.T
-    return a**2 + (b - 1) ** 2, np.abs(b - a**2)[:, np.newaxis] - TOLERANCE
-
-
-def g24(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two separate feasible regions, the optimum in a corner of one."""
-    a, b = x.T
-    g1 = -2 * a**4 + 8 * a**3 - 8 * a**2 + b - 2
-    g2 = -4 * a**4 + 32 * a**3 - 88 * a**2 + 96 * a + b - 36
-    return -a - b, np.stack([g1, g2], axis=1)
-
-
 class Problem(NamedTuple):
     """A function of the session, its box, its published optimum."""
 
@@ -540,25 +491,51 @@ class Problem(NamedTuple):
     solution: tuple[float, ...] = ()
 
 
-def make_plain(evaluate: Evaluate, lower: Any, upper: Any, optimum: float, *at: float) -> Problem:
-    """Return one of the four problems of two parameters."""
-    m = evaluate(np.ones((1, 2)))[1].shape[1]
-    return Problem(evaluate, np.array(lower), np.array(upper), optimum, m, at)
-
-
-PLAIN = {
-    "g06": make_plain(
-        g06, (13.0, 0.0), (100.0, 100.0), -6961.81387558015, 14.095, 0.842960789215478
-    ),
-    "g08": make_plain(
-        g08, (1e-5, 1e-5), (10.0, 10.0), -0.0958250414180359, 1.2279713526, 4.2453733661
-    ),
-    "g11": make_plain(g11, (-1.0, -1.0), (1.0, 1.0), 0.7499, -0.707036070037, 0.500000004334),
-    "g24": make_plain(
-        g24, (0.0, 0.0), (3.0, 4.0), -5.50801327159536, 2.32952019747762, 3.17849307411774
-    ),
-}
+PLAIN: dict[str, Problem] = {}
 """Those that need no pymoo."""
+
+
+def plain(lower: Any, upper: Any, optimum: float, *solution: float) -> Callable[[Any], Any]:
+    """Enter a function of two parameters among these."""
+
+    def enter(evaluate: Any) -> Any:
+        box, m = (np.array(lower), np.array(upper)), evaluate(np.ones((1, 2)))[1].shape[1]
+        PLAIN[evaluate.__name__] = Problem(evaluate, *box, optimum, m, solution)
+        return evaluate
+
+    return enter
+
+
+@plain((13.0, 0.0), (100.0, 100.0), -6961.81387558015, 14.095, 0.842960789215478)
+def g06(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two circles leave a sliver of 0.007 % of the box; the optimum is its tip."""
+    a, b = x.T
+    first, second = -((a - 5) ** 2) - (b - 5) ** 2 + 100, (a - 6) ** 2 + (b - 5) ** 2 - 82.81
+    return (a - 10) ** 3 + (b - 20) ** 3, np.stack([first, second], axis=1)
+
+
+@plain((1e-5, 1e-5), (10.0, 10.0), -0.0958250414180359, 1.2279713526, 4.2453733661)
+def g08(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Many peaks, the best feasible one inside the feasible region (0.9 % of the box)."""
+    a, b = x.T
+    f = -(np.sin(2 * np.pi * a) ** 3) * np.sin(2 * np.pi * b) / (a**3 * (a + b))
+    return f, np.stack([a**2 - b + 1, 1 - a + (b - 4) ** 2], axis=1)
+
+
+@plain((-1.0, -1.0), (1.0, 1.0), 0.7499, -0.707036070037, 0.500000004334)
+def g11(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One equality, a curved line through the box."""
+    a, b = x.T
+    return a**2 + (b - 1) ** 2, np.abs(b - a**2)[:, np.newaxis] - TOLERANCE
+
+
+@plain((0.0, 0.0), (3.0, 4.0), -5.50801327159536, 2.32952019747762, 3.17849307411774)
+def g24(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two separate feasible regions, the optimum in a corner of one."""
+    a, b = x.T
+    g1 = -2 * a**4 + 8 * a**3 - 8 * a**2 + b - 2
+    g2 = -4 * a**4 + 32 * a**3 - 88 * a**2 + 96 * a + b - 36
+    return -a - b, np.stack([g1, g2], axis=1)
 
 
 def make_problem(name: str) -> Problem:
@@ -744,7 +721,7 @@ def run_functions(options: Any) -> None:
 
 def run_instances(options: Any) -> None:
     """Print what SRES comes to on the instances of the example."""
-    example = import_example("evolution")
+    example = import_beside("examples", "evolution")
     if not is_there("pymoo"):
         return
     n, population, box = example.N_INSTANCES, example.POPULATION, np.full(example.N_PARAMETERS, 5.0)

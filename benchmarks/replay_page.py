@@ -11,7 +11,6 @@ and without a graphics card.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tempfile
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from larger_floors import make_grid
-from script import make_parser
+from script import import_beside, make_parser
 
 import acerl_np
 from acerl_np.commands.shared.outputs import declare_outputs
@@ -31,41 +30,10 @@ from acerl_np.simulation.trace import Trace
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
+browser = import_beside("tests", "browser")
+
 SHOWN_AT = 1225
 """Moment of the screenshots, s: a vehicle is broken down, tasks wait, some are late."""
-
-
-def open_browser(profile: str, width: int, height: int, *flags: str) -> Chrome:
-    """Return a Chromium without a window, of this size."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if browser is None or driver is None:
-        print("no Chromium or no chromedriver; Debian: apt-get install chromium chromium-driver")
-        sys.exit(0 if "--quick" in sys.argv else 1)
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.chrome.service import Service
-
-    options = ChromeOptions()
-    options.binary_location = browser
-    for flag in (
-        "headless=new",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-quic",
-        "no-first-run",
-        "disable-background-networking",
-        "disable-component-update",
-        "disable-sync",
-        "hide-scrollbars",
-        f"user-data-dir={profile}",
-        *flags,
-    ):
-        options.add_argument(f"--{flag}")
-    chrome = Chrome(options, Service(driver))
-    # The page's own size: a window has borders, and none is narrower than 500.
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    return chrome
 
 
 def measure_frames(chrome: Chrome, seconds: float) -> float:
@@ -111,6 +79,9 @@ def main() -> None:
     parser.add_argument("--screenshot", metavar="FOLDER", help="write the two pictures there")
     parser.add_argument("--force", action="store_true", help="replace these pictures")
     arguments = parser.parse_args()
+    if browser.CHROMIUM is None or browser.DRIVER is None:
+        print("no Chromium or no chromedriver; Debian: apt-get install chromium chromium-driver")
+        sys.exit(0 if arguments.quick else 1)
     if arguments.quick:
         arguments.seconds = 0.2
     if arguments.screenshot is not None:
@@ -126,12 +97,10 @@ def main() -> None:
             for count in (1, 2):
                 page = Path(folder) / f"{name}-{count}.html"
                 write_replay(traces[:count], page)
-                chrome = open_browser(f"{folder}/{name}-{count}", 1400, 900)
-                try:
+                with browser.open_browser(f"{folder}/{name}-{count}") as chrome:
+                    browser.emulate(chrome)
                     chrome.get(page.as_uri())
                     rate, work = measure_frames(chrome, arguments.seconds), measure_work(chrome)
-                finally:
-                    chrome.quit()
                 print(
                     f"{name}, {count} of 2: {page.stat().st_size / 1e3:.0f} kB, {rate:.0f} frames a "
                     f"second, {work:.1f} ms of work for a full one"
@@ -144,15 +113,13 @@ def take_screenshots(folder: Path, target: Path) -> None:
     for name, count, height in (("light", 1, 1110), ("dark", 2, 1400)):
         page = folder / f"{name}.html"
         write_replay(traces[:count], page)
-        chrome = open_browser(f"{folder}/{name}", 1400, height)
-        try:
+        with browser.open_browser(f"{folder}/{name}") as chrome:
+            browser.emulate(chrome, height=height)
             chrome.get(page.as_uri())
             if chrome.execute_script("return document.documentElement.dataset.theme") != name:
                 chrome.find_element("id", "theme").click()
             chrome.execute_script(f"player.seek({SHOWN_AT})")
             chrome.save_screenshot(str(target / f"replay-{name}.png"))
-        finally:
-            chrome.quit()
 
 
 if __name__ == "__main__":

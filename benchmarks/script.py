@@ -43,7 +43,7 @@ def add_rows(path: Path, rows: Sequence[Any]) -> None:
         csv.writer(file).writerows([*header, *rows])
 
 
-def import_example(name: str) -> Any:
-    """Return a module of the examples."""
-    sys.path.append(str(Path(__file__).parents[1] / "examples"))
+def import_beside(folder: str, name: str) -> Any:
+    """Return a module of another folder of the repository: the examples, or what tests share."""
+    sys.path.append(str(Path(__file__).parents[1] / folder))
     return importlib.import_module(name)

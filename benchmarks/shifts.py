@@ -17,15 +17,17 @@ import time
 from pathlib import Path
 
 import numpy as np
-from larger_floors import find_floor
+from larger_floors import draw_shifts, find_floor
 from script import make_parser
 
 import acerl_np
+from acerl_np.evaluation.metrics import standard_error
 from acerl_np.evaluation.trials import Trials, evaluate_policy
 from acerl_np.problem.goal import PAPER, SHIFT, Goal
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Vehicle
 from acerl_np.problem.shift import find_scale
+from studies.general import train
 
 RULES = ("NVF", "EDD", "nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment", "general")
 TRAINING, UNSEEN = 12, 20
@@ -55,10 +57,8 @@ def show(label: str, means: np.ndarray, base: np.ndarray) -> None:
     cells = [f"{x:9.1f}" if k < 2 else f"{x:7.2f}" for k, x in enumerate(whole.mean(axis=0))]
     spread = f" ± {whole[:, -1].std(ddof=1):.2f}" if len(whole) > 1 else ""
     difference = means[:, -1].mean(axis=0) - base[0, -1]
-    error = difference.std(ddof=1) / len(difference) ** 0.5
-    print(
-        f"{label:34} {' '.join(cells)}{spread}   {difference.mean():+.2f} ± {error:.2f}", flush=True
-    )
+    told = f"{difference.mean():+.2f} ± {standard_error(difference):.2f}"
+    print(f"{label:34} {' '.join(cells)}{spread}   {told}", flush=True)
 
 
 def main() -> None:
@@ -88,21 +88,9 @@ def main() -> None:
         layout = equip(floor, int(n))
         for load in options.scales or options.utilisations:
             scale = load if options.scales else find_scale(layout, load, hours=hours, roles=roles)
-            records, unseen = (
-                [
-                    acerl_np.generate_shift(
-                        layout,
-                        hours=hours,
-                        scale=scale,
-                        roles=roles,
-                        seed=seed,
-                        index=k,
-                        name=f"shift-{seed}-{k}",
-                    )
-                    for k in range(number)
-                ]
-                for seed, number in ((1, n_training), (2, n_unseen))
-            )
+            plant = {"hours": hours, "scale": scale, "roles": roles, "name": "shift-{seed}-{k}"}
+            records = draw_shifts(layout, n_training, 1, **plant)
+            unseen = draw_shifts(layout, n_unseen, 2, **plant)
             tasks = np.mean([record.n_tasks for record in unseen])
             busy = evaluate_policy("nearest", unseen, trials=1).mean("utilisation").mean()
             print(f"\n{text}, scale {scale:g}: {tasks:.0f} tasks a shift, vehicles busy {busy:.2f}")
@@ -120,13 +108,12 @@ def main() -> None:
                 config = acerl_np.Config.preset("best", objective=objective, **budget)
                 runs, started = [], time.perf_counter()
                 for seed in range(first, last):
-                    trainer = acerl_np.ACERL(records, config, seed=seed)
-                    trainer.run()
-                    runs.append(evaluate_policy(trainer.policy, unseen, **few))
+                    policy = train(records, config, seed)
+                    runs.append(evaluate_policy(policy, unseen, **few))
                 each = (time.perf_counter() - started) / len(runs)
                 show(f"best, {each:.0f} s a training", list_means(runs), played["nearest"])
                 bases = {"nearest": ("nearest", played["nearest"])}
-                bases["best"] = (trainer.policy, list_means(runs[-1:]))
+                bases["best"] = (policy, list_means(runs[-1:]))
                 for name, (base, means) in bases.items() if options.lookahead else ():
                     how = {"history": records, "futures": options.lookahead}
                     ahead = acerl_np.Lookahead(base, objective=goal, **how)

@@ -246,72 +246,31 @@ def main() -> None:
 
     draws = POPULATION * theta.size
     sfc64 = median["sfc64"] / reference.size
-    ns = 1e9
     print(f"{decisions} decisions and {draws / 1e6:.2f} million normals a generation\n")
     print("| part, one thread | a generation (ms) | unit | here | reference |")
     print("| --- | ---: | --- | ---: | --- |")
-    rows = [
-        (
-            "draws, twice",
-            2e3 * draws * median["normals"] / (n_blocks * BLOCK),
-            "ns a normal",
-            ns * median["normals"] / (n_blocks * BLOCK),
-            f"{ns * sfc64:.2f}, NumPy's SFC64, float32",
-        ),
-        (
-            "perturbing, draws included",
-            1e3 * median["perturb"],
-            "ns a parameter",
-            ns * median["perturb"] / draws,
-            "",
-        ),
-        (
-            "forward",
-            1e3 * median["forward"] * decisions / len(observations),
-            "ns a decision",
-            ns * median["forward"] / len(observations),
-            f"{ns * median['matmul'] / len(observations):.0f}, NumPy's matmul of the first layer alone",
-        ),
-        (
-            "events and rules",
-            1e3 * median["rules"] * decisions / rule_decisions,
-            "ns a decision",
-            ns * median["rules"] / rule_decisions,
-            "",
-        ),
-        (
-            "rollout of one policy",
-            1e3 * median["policy"] * decisions / shared_decisions,
-            "decisions/s",
-            shared_decisions / median["policy"],
-            "",
-        ),
-        (
-            "rollout of a population, perturbing included",
-            1e3 * median["rollout 1"],
-            "decisions/s",
-            decisions / median["rollout 1"],
-            "",
-        ),
-        ("update", 1e3 * median["update 1"], "ns a parameter", ns * median["update 1"] / draws, ""),
-        (
-            "ranking",
-            1e3 * median["ranking"],
-            "us a member",
-            1e6 * median["ranking"] / POPULATION,
-            "",
-        ),
-        (
-            "whole generation",
-            1e3 * median["generation 1"],
-            "decisions/s",
-            decisions / median["generation 1"],
-            "",
-        ),
-    ]
-    for name, per_generation, unit, value, other in rows:
+    numpy_draws = f"{1e9 * sfc64:.2f}, NumPy's SFC64, float32"
+    first_layer = 1e9 * median["matmul"] / len(observations)
+    matmul = f"{first_layer:.0f}, NumPy's matmul of the first layer alone"
+    members = "rollout of a population, perturbing included"
+    seen = len(observations)
+    rows: tuple[tuple[str, str, float, float, str, str], ...] = (
+        ("draws, twice", "normals", n_blocks * BLOCK, 2 * draws, "ns a normal", numpy_draws),
+        ("perturbing, draws included", "perturb", draws, draws, "ns a parameter", ""),
+        ("forward", "forward", seen, decisions, "ns a decision", matmul),
+        ("events and rules", "rules", rule_decisions, decisions, "ns a decision", ""),
+        ("rollout of one policy", "policy", shared_decisions, decisions, "decisions/s", ""),
+        (members, "rollout 1", decisions, decisions, "decisions/s", ""),
+        ("update", "update 1", draws, draws, "ns a parameter", ""),
+        ("ranking", "ranking", POPULATION, POPULATION, "us a member", ""),
+        ("whole generation", "generation 1", decisions, decisions, "decisions/s", ""),
+    )
+    for label, part, units, wanted, unit, other in rows:
+        each = median[part] / units
+        value = 1.0 / each if unit == "decisions/s" else each * {"ns": 1e9, "us": 1e6}[unit[:2]]
         digits = 2 if value < 100 else 0
-        print(f"| {name} | {per_generation:.2f} | {unit} | {value:,.{digits}f} | {other} |")
+        shown = f"{1e3 * each * wanted:.2f} | {unit} | {value:,.{digits}f}"
+        print(f"| {label} | {shown} | {other} |")
     print(
         f"\nread bandwidth of NumPy's max: {20 * work.theta.nbytes / median['cache'] / 1e9:.0f} GB/s "
         f"from {work.theta.nbytes // 1000} kB, {far.nbytes / median['memory'] / 1e9:.0f} GB/s from "

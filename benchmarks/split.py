@@ -25,6 +25,14 @@ from acerl_np.support.processes import ProcessTeam
 from acerl_np.support.workers import Workers
 
 
+def show_round(times, gain, calibrated):
+    """Print a round; return its gain, nothing if the machine was busy."""
+    counts = calibrated >= CALIBRATED
+    void = "" if counts else " (void: the machine was busy)"
+    print(f"{times}, {gain:.2f}{void}", flush=True)
+    return [gain] if counts else []
+
+
 def measure_split(arguments):
     both = Workers(2)
     sizes = (40, 4, 20, 256) if arguments.quick else (1000, 30, 200, arguments.population)
@@ -43,13 +51,8 @@ def measure_split(arguments):
             trainer.step()
             seconds[n].append(time.perf_counter() - started)
         gain = seconds[1][-1] / seconds[2][-1]
-        counts = min(before, calibrate(both)) >= CALIBRATED
-        gains += [gain] if counts else []
-        print(
-            f"one {seconds[1][-1]:.2f} s, two {seconds[2][-1]:.2f} s, {gain:.2f}"
-            f"{'' if counts else ' (void: the machine was busy)'}",
-            flush=True,
-        )
+        times = f"one {seconds[1][-1]:.2f} s, two {seconds[2][-1]:.2f} s"
+        gains += show_round(times, gain, min(before, calibrate(both)))
     if gains:
         print(f"two workers over one: median {statistics.median(gains):.2f} of {len(gains)}")
     same = np.array_equal(trainers[1].search.mean, trainers[2].search.mean)
@@ -109,13 +112,8 @@ def measure_seeds(arguments):
         found = dict(with_processes.run(train_seed, tasks))
         two = time.perf_counter() - started
         same = all(np.array_equal(found[k].played, own.played) for k, own in enumerate(alone))
-        counts = min(before, calibrate(both)) >= CALIBRATED
-        gains += [one / two] if counts else []
-        print(
-            f"one after the other {one:.1f} s, on two processes {two:.1f} s, {one / two:.2f}, same {same}"
-            f"{'' if counts else ' (void: the machine was busy)'}",
-            flush=True,
-        )
+        times = f"one after the other {one:.1f} s, on two processes {two:.1f} s, same {same}"
+        gains += show_round(times, one / two, min(before, calibrate(both)))
     if gains:
         print(f"five seeds on two processes: median {statistics.median(gains):.2f} of {len(gains)}")
     with_processes.close()

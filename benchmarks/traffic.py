@@ -27,10 +27,12 @@ import numpy as np
 from script import make_parser
 
 import acerl_np
+from acerl_np.evaluation.metrics import compare_paired
 from acerl_np.evaluation.trials import Trials
 from acerl_np.problem.goal import SHIFT
 from acerl_np.problem.layout import Layout, resize_fleet
 from acerl_np.problem.shift import find_scale
+from studies.general import train
 
 HOW = ("off", "beside", "lane")
 RULES = ("NVF", "EDD", "nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment", "general")
@@ -51,8 +53,7 @@ def find_floor(name: str) -> Layout:
 def draw_shifts(layout: Layout, n: int, seed: int, load: float = LOAD) -> Shifts:
     """Return shifts of a load."""
     scale = find_scale(layout, load, hours=HOURS)
-    how = {"hours": HOURS, "scale": scale, "seed": seed}
-    return [acerl_np.generate_shift(layout, **how, index=k, name=f"s{k}") for k in range(n)]
+    return larger_floors.draw_shifts(layout, n, seed, name="s{k}", hours=HOURS, scale=scale)
 
 
 def move(shifts: Shifts, layout: Layout) -> Shifts:
@@ -87,20 +88,14 @@ def time_tasks(shifts: Shifts, layout: Layout) -> float:
     return 1e6 * min(took) / TIMED / sum(shift.n_tasks for shift in shifts)
 
 
-def compare(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    """Return the mean of a - b over shifts, and its standard error."""
-    difference = a - b
-    return float(difference.mean()), float(difference.std(ddof=1) / len(difference) ** 0.5)
-
-
 def count_swaps(free: dict[str, np.ndarray], met: dict[str, np.ndarray]) -> str:
     """Return of how many pairs of rules, two errors apart without traffic, the order is another with it."""
     clear = swapped = 0
     for one, two in itertools.combinations(free, 2):
-        mean, error = compare(free[one], free[two])
+        mean, error = compare_paired(free[one], free[two])[:2]
         if abs(mean) > 2.0 * error:
             clear += 1
-            here, own = compare(met[one], met[two])
+            here, own = compare_paired(met[one], met[two])[:2]
             swapped += here * mean < 0.0 and abs(here) > 2.0 * own
     return f"{swapped}/{clear}"
 
@@ -110,22 +105,17 @@ def judge_trained(floor: Layout, seeds: range, quick: bool) -> None:
     budget = 5_000 if quick else DECISIONS
     config = acerl_np.Config.preset("best", objective=SHIFT, decisions=budget)
 
-    def train(shifts: Shifts, layout: Layout) -> list[acerl_np.Policy]:
-        trainers = [acerl_np.ACERL(move(shifts, layout), config, seed=seed) for seed in seeds]
-        for trainer in trainers:
-            trainer.run()
-        return [trainer.policy for trainer in trainers]
-
     for load in (0.7, 0.9):
         records, unseen = (
             draw_shifts(floor, n, seed, load)
             for seed, n in ((1, 2 if quick else 12), (2, 3 if quick else 20))
         )
-        free = train(records, floor)
+        free = [train(move(records, floor), config, seed) for seed in seeds]
         for stations in HOW[1:]:
             layout = floor.with_traffic(stations)
             policies = {"nearest": ["nearest"], "general": ["general"]}
-            policies |= {"free": free, "met": train(records, layout)}
+            met = [train(move(records, layout), config, seed) for seed in seeds]
+            policies |= {"free": free, "met": met}
             found = {
                 name: np.array([play(policy, unseen, layout).mean("value") for policy in own])
                 for name, own in policies.items()
@@ -137,7 +127,9 @@ def judge_trained(floor: Layout, seeds: range, quick: bool) -> None:
                 if name in ("free", "met"):
                     row.append(f"{means.std(ddof=1):.2f}")
             for name in ("met", "general"):
-                more, error = compare(found[name].mean(axis=0), found["free"].mean(axis=0))
+                more, error = compare_paired(found[name].mean(axis=0), found["free"].mean(axis=0))[
+                    :2
+                ]
                 row.append(f"{more:+.2f}+-{error:.2f}")
             print(*row, flush=True)
 
@@ -167,7 +159,7 @@ def main() -> None:
             row = [floor.name, how]
             for what, scale in (("late", 100.0), ("waiting", 1.0)):
                 mean = scale * own["nearest"].mean(what)
-                more, error = compare(mean, scale * found["off"]["nearest"].mean(what))
+                more, error = compare_paired(mean, scale * found["off"]["nearest"].mean(what))[:2]
                 row += [f"{mean.mean():.2f}", f"{more:+.2f}+-{error:.2f}"]
             for what in ("late", "waiting"):
                 free, met = (

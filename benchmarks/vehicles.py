@@ -33,6 +33,7 @@ from math import ceil
 from pathlib import Path
 
 import numpy as np
+from larger_floors import draw_shifts
 from script import make_parser
 
 import acerl_np
@@ -57,23 +58,11 @@ POLICIES = ("nearest", "assignment")
 TRAINED = ("index", "index+wait", "index+tuned", "index+energy", "index+tuned+energy")
 TRAINING = 12
 KEYS = (
-    "floor",
-    "utilisation",
-    "policy",
-    "commitment",
-    "parking",
-    "battery",
-    "objective",
-    "decisions",
-    "seed",
-    "shift",
+    *("floor", "utilisation", "policy", "commitment", "parking", "battery", "objective"),
+    *("decisions", "seed", "shift"),
 )
 FIGURES = (
-    "waiting_s",
-    "late_share",
-    "tardiness_s",
-    "empty_share",
-    "empty_m_a_task",
+    *("waiting_s", "late_share", "tardiness_s", "empty_share", "empty_m_a_task"),
     "charging_share",
 )
 HOURS = 2.0
@@ -106,10 +95,9 @@ def play(policy: BasePolicy, instance: Instance) -> list[float]:
         now = int(state.episode["time"][0])
         sessions |= {session: min(full, now) for session, full in ending.items()}
         vehicles = state.vehicle[0]
-        charging = np.flatnonzero(vehicles[:].status == S.CHARGING)
-        ending = {
-            (int(v), int(vehicles[v].level_tick)): int(vehicles[v].event_tick) for v in charging
-        }
+        charging = np.flatnonzero(vehicles["status"] == S.CHARGING).tolist()
+        since, full = vehicles["level_tick"].tolist(), vehicles["event_tick"].tolist()
+        ending = {(v, since[v]): full[v] for v in charging}
     makespan = float(outcome.makespan[0])
     sessions |= {session: int(min(full, makespan)) for session, full in ending.items()}
     seconds = sum(last - first for (_, first), last in sessions.items())
@@ -147,23 +135,6 @@ def list_variants(layout: Layout, battery: Battery) -> list[tuple[str, str, str,
         for (energy, floor), (parks, places), commitment in product(
             batteries.items(), parkings.items(), ("assignment", "pickup")
         )
-    ]
-
-
-def draw_shifts(
-    options: argparse.Namespace, layout: Layout, hours: float, seed: int, n: int
-) -> list[Instance]:
-    """Return shifts at the scale, or at the utilisation, that the options say."""
-    roles = json.loads(Path(options.roles).read_text("utf-8")) if options.roles else None
-    plant = {"hours": hours, "roles": roles}
-    if options.scale is None:
-        options.scale = find_scale(layout, options.utilisation, **plant)
-    scale = options.scale
-    return [
-        acerl_np.generate_shift(
-            layout, scale=scale, seed=seed, index=k, name=f"{seed}-{k}", **plant
-        )
-        for k in range(n)
     ]
 
 
@@ -222,11 +193,19 @@ def main() -> None:
     places = tuple(map(ParkingPlace, options.parking))
     given["parking"] = Parking(places) if places else layout.parking
     layout = replace(layout, **given)
+    roles = json.loads(Path(options.roles).read_text("utf-8")) if options.roles else None
+
+    def draw(hours: float, seed: int, n: int) -> list[Instance]:
+        plant = {"hours": hours, "roles": roles}
+        if options.scale is None:  # of the shifts that judge, for both
+            options.scale = find_scale(layout, options.utilisation, **plant)
+        return draw_shifts(layout, n, seed, scale=options.scale, **plant)
+
     if options.records:
         unseen = [acerl_np.load_instance(path, layout=layout) for path in options.records]
     else:
-        unseen = draw_shifts(options, layout, options.hours, options.seed, options.shifts)
-    training = draw_shifts(options, layout, options.hours / 2, options.seed + 1, n_training)
+        unseen = draw(options.hours, options.seed, options.shifts)
+    training = draw(options.hours / 2, options.seed + 1, n_training)
     battery = size_battery(unseen, options.charging)
     first, last = map(int, options.seeds.split(":"))
     trained = [(arm, str(seed)) for seed in range(first, last) for arm in TRAINED]
