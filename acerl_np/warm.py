@@ -74,7 +74,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "best": lambda: _train(Config.preset("best", decisions=1, records_per_member=2)),
     "simulator": _simulate,
     "rules": lambda: _play("EDD"),
-    "yardsticks": lambda: _play("nearest"),
+    "baselines": lambda: _play("nearest"),
     "replay": _replay,
     "search": _search,
     "lookahead": lambda: _play(Lookahead("STD", history=_make_instance(8.0), futures=1)),
@@ -102,7 +102,7 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
     ----------
     part : str
         "training": of networks, and their trials; "best": of index functions, as that preset has it;
-        "simulator"; "rules"; "yardsticks"; "replay": past assignments; "search": hindsight; "lookahead": of a
+        "simulator"; "rules"; "baselines"; "replay": past assignments; "search": hindsight; "lookahead": of a
         rule; "own": what rules of users need,
         and lookahead over them. Another base of a lookahead is compiled when it is first used.
     quiet : bool

@@ -257,14 +257,14 @@ MUTANTS = [
     ),
     Mutant(
         "kernels: a task is completed where it waits",
-        "kernels/deciding/completion.py",
+        "kernels/deciding/greedy_rollout.py",
         "own.site[w] = own.delivery[task]",
         "own.site[w] = own.pickup[task]",
         INDEX,
     ),
     Mutant(
         "kernels: of a long queue one task more is completed",
-        "kernels/deciding/completion.py",
+        "kernels/deciding/greedy_rollout.py",
         "own.n[0] - n_left >= MOST_STEPS",
         "own.n[0] - n_left > MOST_STEPS",
         INDEX,

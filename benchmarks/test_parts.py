@@ -12,7 +12,7 @@ import acerl_np
 from acerl_np.kernels.playing.lookahead import decide_ahead
 from acerl_np.plain import policy as plain
 from acerl_np.policies.network import initial_parameters
-from acerl_np.policies.rules import YARDSTICKS
+from acerl_np.policies.rules import BASELINES
 from acerl_np.problem.interface import find_scaling
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
@@ -112,9 +112,9 @@ def test_live_decision(benchmark, chosen):
 
 
 @pytest.mark.benchmark(group="rules")
-@pytest.mark.parametrize("rule", ["FCFS", "STD", "MIX", "Random", *YARDSTICKS])
+@pytest.mark.parametrize("rule", ["FCFS", "STD", "MIX", "Random", *BASELINES])
 def test_rules(benchmark, suite, rule):
-    """A rule or a yardstick without a network, one thread; see decisions per second in extra_info."""
+    """A rule or a baseline without a network, one thread; see decisions per second in extra_info."""
     expected = acerl_np.evaluate_policy(rule, suite, trials=100, threads=2)
     trials = benchmark(acerl_np.evaluate_policy, rule, suite, trials=100, threads=1)
     assert np.array_equal(trials.makespan, expected.makespan)

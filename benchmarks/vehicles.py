@@ -1,4 +1,4 @@
-"""What waiting, calling back, parking and charging do to yardsticks and trained policies, on the same shifts.
+"""What waiting, calling back, parking and charging do to baselines and trained policies, on the same shifts.
 
     python benchmarks/larger_floors.py --out floors                two floors with chargers and parking places
     python benchmarks/vehicles.py floors/two-lane-hall/layout.json --out vehicles.csv
@@ -9,14 +9,14 @@
 
 A cell is POLICY/COMMITMENT/PARKING/BATTERY: tasks are committed at assignment or until the pickup, vehicles
 park or stay, batteries are the layout's or unlimited; what the layout has no chargers or places for is left
-out. Policies are two yardsticks and index policies, which twelve other shifts train for an objective, one
+out. Policies are two baselines and index policies, which twelve other shifts train for an objective, one
 for each seed: `index` has the ten features alone and those of call-backs, `+wait` may wait, `+tuned` tunes
 the thresholds of charging, `+energy` has the features of batteries. Batteries are the layout's; without any
 they use 7 : 3 : 1 loaded, empty and idle, last two hours of driving, have the thresholds 20, 45, 60 and 95
 %, and charge so fast that a vehicle must charge `--charging` of its time for these shifts, as `records
 check` says. A shift begins with levels spread from `full` down to `good`.
 
-A line of the CSV is a shift of a cell and seed; yardsticks have neither objective nor seed. Lines are
+A line of the CSV is a shift of a cell and seed; baselines have neither objective nor seed. Lines are
 written as each ends, and what is there is not played again: --out goes on with its file. `charging_share`
 is that of the fleet's time until the makespan, of sessions that a decision fell into. Means are printed.
 """

@@ -4,7 +4,7 @@
     python benchmarks/verdict_truth.py --quick
 
 Each week trains a policy, and five for its folds, and is judged. The truth is the kept policy's difference to
-the yardstick that is the best on all fifteen, on 400 further shifts of the same process; beside it stands
+the baseline that is the best on all fifteen, on 400 further shifts of the same process; beside it stands
 that on fifteen of these, by a paired t test. Two of the four cases have about nothing to win: a low load, and
 a policy of 2,000 decisions at a load at which few are late.
 """

@@ -188,7 +188,7 @@ def run_parts(
     make_folder(folder)
     report, runs = make_report("parts"), dict[int, Any]()
     with open_team(vars(arguments), usual=None, own=own) as workers, lead(workers, own) as team:
-        compile_ahead("best", "rules", "yardsticks", "lookahead")
+        compile_ahead("best", "rules", "baselines", "lookahead")
         for place, found in team.run(study.run_part, parts):
             runs[place] = found
             report(len(runs), len(parts), parts[place].describe())

@@ -14,7 +14,7 @@ import numpy as np
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.general import SETS
 from acerl_np.policies.index import NAMES, IndexPolicy
-from acerl_np.policies.rules import GENERAL, YARDSTICKS
+from acerl_np.policies.rules import BASELINES, GENERAL
 from acerl_np.problem.bundled import load_layout, load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout, resize_fleet
@@ -171,7 +171,7 @@ def play(part: Part, judge: Judge, players: Mapping[str, Any]) -> list[Row]:
 
 
 def run_part(part: Part) -> tuple[dict[str, Any], list[Row]]:
-    """Train, and play what judges; the first seed plays the yardsticks, and trains on each floor's own."""
+    """Train, and play what judges; the first seed plays the baselines, and trains on each floor's own."""
     policy, rows = train(make_days(part), part.config, part.seed), list[Row]()
     alone = part.label == GENERAL and policy.beyond is not None
     for judge in list_judges(part.name, part.floors):
@@ -181,7 +181,7 @@ def run_part(part: Part) -> tuple[dict[str, Any], list[Row]]:
         if alone:
             players[BARE] = policy.switch(None)
         if part.seed == 0 and part.label == GENERAL:
-            players |= {rule: rule for rule in (*YARDSTICKS, "STD", "EDD")}
+            players |= {rule: rule for rule in (*BASELINES, "STD", "EDD")}
             if judge.own:
                 fewer = {"generations": part.config.generations}
                 if part.config.decisions is not None:

@@ -23,7 +23,7 @@ from acerl_np.evaluation.metrics import rank_sum_p, standard_error
 from acerl_np.evaluation.published import COST_LIMIT, find_row
 from acerl_np.policies.general import SETS, make_general
 from acerl_np.policies.index import FEATURES, NAMES
-from acerl_np.policies.rules import GENERAL, YARDSTICKS
+from acerl_np.policies.rules import BASELINES, GENERAL
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.goal import SHIFT
 from acerl_np.support.errors import InputError
@@ -444,9 +444,9 @@ VehicleCell: TypeAlias = tuple[str, str, str, str, str]
 
 
 def read_vehicles(folder: Path, objective: str) -> dict[VehicleCell, dict[str, np.ndarray]]:
-    """Return what `benchmarks/vehicles.py` found of yardsticks and of trainings for an objective.
+    """Return what `benchmarks/vehicles.py` found of baselines and of trainings for an objective.
 
-    By cell and figure, ndarray(float64, (n_seeds, n_shifts)); yardsticks count as one seed.
+    By cell and figure, ndarray(float64, (n_seeds, n_shifts)); baselines count as one seed.
     """
     lines: dict[VehicleCell, dict[str, list[dict[str, str]]]] = {}
     for line in read_table(folder, "vehicles", "shifts"):
@@ -581,10 +581,10 @@ def tabulate_ratios(stored: StoredStudy) -> str:
     judges = list(dict.fromkeys(judge for judge, _, _ in shares))
     judges = [x for x in judges if shares[x, "nearest", "0"][:, 0].mean() > LEAST_LATE]
     seeds = sorted({seed for _, policy, seed in shares if policy == "general"})
-    others = "nearest", "best yardstick", "own training", "own training, objective"
+    others = "nearest", "best baseline", "own training", "own training, objective"
 
     def find(policy: str, judge: str, seed: str, column: int) -> float:
-        names = YARDSTICKS if policy == "best yardstick" else [policy]
+        names = BASELINES if policy == "best baseline" else [policy]
         known = (shares.get((judge, x, seed), shares.get((judge, x, "0"))) for x in names)
         return min((own[:, column].mean() for own in known if own is not None), default=np.nan)
 

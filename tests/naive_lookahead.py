@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 import full
+import naive_baselines
 import naive_index
-import naive_yardsticks
 
 from acerl_np.kernels.ground.random import draw_uniform, draw_waiting_time
 
@@ -196,7 +196,7 @@ class Lookahead:
         if callable(self.base):
             return self.base(day)
         if self.base == "opentcs":
-            return naive_yardsticks.choose(day, self.base)
+            return naive_baselines.choose(day, self.base)
         able = [v for v in range(len(day.vehicles)) if day.mask()[len(day.rules) * v]]
         v = able[int(draw_uniform(day.stream, day.n_decisions, 0) * len(able))]
         second = draw_uniform(day.stream, day.n_decisions, 1)

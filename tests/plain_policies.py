@@ -4,7 +4,7 @@ import numpy as np
 
 
 class Nearest:
-    """The yardstick "nearest" by the pairs of a scene, where all vehicles are equally fast."""
+    """The baseline "nearest" by the pairs of a scene, where all vehicles are equally fast."""
 
     def choose(self, sim):
         vehicles, tasks = np.full((2, sim.n_episodes), -1)

@@ -6,7 +6,7 @@ a mean tardiness below 50 s). Where no schedule is found below the limit, it is 
 
 The simulator is deterministic, so such a schedule can be replayed: it is a reference for how much there
 is to win. Each is verified by replay. The column "bound" is proven: no schedule's objective is below it.
-Beside it stands the best rule on these records; hindsight is never worse than the rules, the yardsticks and
+Beside it stands the best rule on these records; hindsight is never worse than the rules, the baselines and
 lookaheads over them without futures. Where the best rule is nearly as good, a line says that there is little
 to win.
 Where tasks follow others, are processed or announced, or are never due, orders are searched: each vehicle

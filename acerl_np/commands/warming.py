@@ -7,7 +7,7 @@ PART is one of these, all by default:
   training   networks                          best     index policies
   rules      dispatching rules                 search   hindsight
   replay     past assignments                  own      rules of your own
-  yardsticks nearest, opentcs, assignment, ..  simulator  Simulator, in your own programs
+  baselines nearest, opentcs, assignment, ..  simulator  Simulator, in your own programs
   lookahead  lookahead of a rule
 """
 

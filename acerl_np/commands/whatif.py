@@ -131,7 +131,7 @@ VALUES = {
 
 NAMES = opt.NAMES[0].but(
     usage="names NAME*",
-    help=f"{opt.NAMES[0].help} (default: the best yardstick, nearest, assignment, and of shifts general)",
+    help=f"{opt.NAMES[0].help} (default: the best baseline, nearest, assignment, and of shifts general)",
 )
 OBJECTIVE = opt.OBJECTIVE.but(
     help=opt.OBJECTIVE.help.replace(
@@ -174,7 +174,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     from acerl_np.pictures.drawing import check_extra, check_form
     from acerl_np.policies.general import describe_general, find_set, make_general
-    from acerl_np.policies.rules import GENERAL, YARDSTICKS
+    from acerl_np.policies.rules import BASELINES, GENERAL
 
     target = None if arguments.target is None else Target.read(arguments.target)
     knobs = {name: getattr(arguments, option.key) for name, option in VALUES.items()}
@@ -191,7 +191,7 @@ def run(arguments: argparse.Namespace) -> None:
     seats, records, playing = plan.seats, plan.records, plan.playing
     # Rules that are named stand in the best one's place.
     named = any(isinstance(seat.policy, str) for seat in seats)
-    asked: dict[str, Any] = {} if named else {BEST: YARDSTICKS, **STANDING}
+    asked: dict[str, Any] = {} if named else {BEST: BASELINES, **STANDING}
     asked |= {seat.label: seat.policy for seat in seats}
     if not seats and are_shifts(records):
         weights = find_set(records, playing.goal)

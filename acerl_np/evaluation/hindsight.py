@@ -25,7 +25,7 @@ from acerl_np.kernels.playing.orders import allocate_orders, anneal_orders, foll
 from acerl_np.kernels.playing.search import Found, allocate_found
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
-from acerl_np.policies.rules import YARDSTICKS
+from acerl_np.policies.rules import BASELINES
 from acerl_np.problem.goal import PAPER, Goal, read_objective
 from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.problem.interface import TASK_RULES
@@ -207,11 +207,11 @@ def _search(instance: Instance, goal: Goal, effort: float, seed: Whole) -> Candi
 
 
 def _play_policies(instance: Instance, goal: Goal, seed: Whole, best: Candidate) -> Candidate:
-    """Return the best schedule of rules, yardsticks and lookaheads without futures, or `best`.
+    """Return the best schedule of rules, baselines and lookaheads without futures, or `best`.
 
     Trials are those of `evaluate_policy`; a lookahead plays one of each base.
     """
-    names = (*TASK_RULES, *YARDSTICKS)
+    names = (*TASK_RULES, *BASELINES)
     players: list[tuple[BasePolicy | str, int]] = [(name, PLAYED_TRIALS) for name in names]
     players += [(Lookahead(name, futures=0, objective=goal), 1) for name in names]
     limit = goal.cost_limit
@@ -240,7 +240,7 @@ def find_hindsight(
 
     Where none is found below the limit, it is that of the least cost, `within` false; None only where no
     sequence finishes. Beams over partial schedules come first, then annealing of whole sequences; of an
-    instance that is not plain, annealing of orders. Rules, yardsticks and lookaheads over them without
+    instance that is not plain, annealing of orders. Rules, baselines and lookaheads over them without
     futures compete in the trials of `evaluate_policy` with this seed, so that none is better. The same
     arguments give the same sequence. `effort` is a factor on the work: 1 takes about seven seconds of a core
     for a DMH record, and beyond 40 tasks longer as these are more.

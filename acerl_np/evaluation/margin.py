@@ -12,12 +12,12 @@ from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.metrics import normalise
 from acerl_np.evaluation.references import Reference, bundled_references, find_known
 from acerl_np.evaluation.trials import Playing, Trials, play_policy
-from acerl_np.policies.rules import YARDSTICKS
+from acerl_np.policies.rules import BASELINES
 from acerl_np.problem.goal import EQUIVALENTS, Goal
 from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.problem.interface import TASK_RULES
 
-RULES_TO_BEAT = (*TASK_RULES, *YARDSTICKS)
+RULES_TO_BEAT = (*TASK_RULES, *BASELINES)
 
 LITTLE_SHARE, LITTLE_SECONDS = 0.01, 1.0
 """Share of the objective, and what weighs as much as so many seconds, up to which there is little to win."""
@@ -132,13 +132,13 @@ def measure_margin(
 def play_rules(instances: Sequence[Instance], playing: Playing) -> dict[str, Trials]:
     """Return the trials of the rules to beat on these records.
 
-    On shifts these are yardsticks, the rules of a control system: those of the paper draw any idle vehicle.
+    On shifts these are baselines, the rules of a control system: those of the paper draw any idle vehicle.
     On the paper's records they are its own.
     """
     bundled = bundled_references()
     is_paper = all(item.content_hash in bundled for item in instances)
     shifts = are_shifts(instances) or any(x.layout.commitment == "pickup" for x in instances)
-    names = tuple(TASK_RULES) if is_paper else YARDSTICKS if shifts else RULES_TO_BEAT
+    names = tuple(TASK_RULES) if is_paper else BASELINES if shifts else RULES_TO_BEAT
     return {name: play_policy(name, instances, playing) for name in names}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.deciding.baselines import assign_due
 from acerl_np.kernels.deciding.deciders import Decider
+from acerl_np.kernels.deciding.drawn import assign_due
 from acerl_np.kernels.driving.commitment import find_waiting, take_decision
 from acerl_np.kernels.driving.offers import is_decision_due
 from acerl_np.kernels.ground.state import NEVER, Problem, State, take_rows

@@ -16,7 +16,7 @@ from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.metrics import compare_paired, standard_error
 from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
 from acerl_np.policies.agent import as_decider
-from acerl_np.policies.rules import YARDSTICKS
+from acerl_np.policies.rules import BASELINES
 from acerl_np.problem.choices import COMMITMENT
 from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
 from acerl_np.problem.goal import MEASURES
@@ -40,9 +40,9 @@ MAX_SETTINGS = 1_000
 UNITS = {**MEASURES, "utilisation": "%", "delay": "s"}
 """What is said of each setting beside the objective, and its unit."""
 
-BEST, NEAREST = "best yardstick", "nearest"
+BEST, NEAREST = "best baseline", "nearest"
 STANDING = {NEAREST: NEAREST, "assignment": "assignment"}
-"""Yardsticks that have rows of their own beside the best."""
+"""Baselines that have rows of their own beside the best."""
 
 
 # What may be another
@@ -276,7 +276,7 @@ def what_if(
     policies : mapping, optional
         What `evaluate_policy` takes, by labels; or several rules' names, of which the best is played: of a
         record that of all other records in all settings, unless another is better on those of the setting by
-        two errors; of a single record `nearest`, or the first. By default the best of `YARDSTICKS`, and
+        two errors; of a single record `nearest`, or the first. By default the best of `BASELINES`, and
         `STANDING`.
     playing : Playing, optional
         By default a trial of each record.
@@ -329,7 +329,7 @@ def what_if(
     words = [show_setting({name: setting[name] for name in knobs}) for setting in settings]
     seated: dict[str, Any] = {
         label: policy if isinstance(policy, tuple) else as_decider(policy, chosen, playing.goal)
-        for label, policy in (policies or {BEST: YARDSTICKS, **STANDING}).items()
+        for label, policy in (policies or {BEST: BASELINES, **STANDING}).items()
     }
     shifts = []
     for k, setting in enumerate(settings):

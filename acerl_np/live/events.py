@@ -521,7 +521,7 @@ class Assignment(_Assigned):
     ----------
     vehicle, task : str
     rule : str
-        The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, Random, or a yardstick such
+        The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, Random, or a baseline such
         as "nearest"; "index", "lookahead" or "own" where a task was chosen without one; "manual" for an
         assignment that somebody else has decided.
     finish : float

@@ -24,7 +24,7 @@ SETS = {"late": Goal(SHIFT), "makespan": PAPER}
 
 @cache
 def read_sets() -> dict[str, dict[str, Any]]:
-    """Return each set: its weights by feature, from how much waiting on a yardstick decides, its seed."""
+    """Return each set: its weights by feature, from how much waiting on a baseline decides, its seed."""
     return dict(json.loads(FILE.read_text(encoding="utf-8")))
 
 

@@ -22,15 +22,15 @@ from numpy.typing import ArrayLike
 
 from acerl_np.kernels.deciding.deciders import (
     IndexDecider,
+    make_baseline_decider,
     make_index_decider,
-    make_yardstick_decider,
 )
 from acerl_np.kernels.deciding.index import N_INDEX_FEATURES, N_WAIT_FEATURES, Index
 from acerl_np.kernels.ground import state as S
 from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs
-from acerl_np.policies.rules import RULES, YARDSTICKS, find_policy_name
+from acerl_np.policies.rules import BASELINES, RULES, find_policy_name
 from acerl_np.problem.choices import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import set_commitment
@@ -112,7 +112,7 @@ CHARGING = tuple(feature.name for feature in FEATURES if feature.of == "charging
 EXPECTED = f"some of {', '.join(KNOWN)}, or functions with @acerl_np.feature"
 
 START = {"approach": -1.0, "current": 1.0, "wait": -5.0}
-"""Weights of the start: about the yardstick nearest, which seldom calls a vehicle back and hardly waits."""
+"""Weights of the start: about the baseline nearest, which seldom calls a vehicle back and hardly waits."""
 
 LATE, SWITCH = ("commitment", "max_changes"), ("beyond", "relief")
 """What a file holds only where it is told."""
@@ -284,7 +284,7 @@ class IndexPolicy(AnyPolicy):
     beyond : float, optional
         Tasks that wait for each vehicle beyond which `relief` decides; by default it never does.
     relief : str
-        A yardstick, one of `YARDSTICKS`.
+        A baseline, one of `BASELINES`.
     origin : Origin, optional
         Where it was trained.
 
@@ -332,7 +332,7 @@ class IndexPolicy(AnyPolicy):
     ) -> None:
         self.features = check_features(features)
         self.beyond = BEYOND.read("beyond", beyond, PolicyError)
-        self.relief = find_policy_name(relief, YARDSTICKS)
+        self.relief = find_policy_name(relief, BASELINES)
         self.planned_breakdowns = bool(planned_breakdowns)
         if commitment is not None:
             self.commitment = COMMITMENT.read("commitment", commitment, PolicyError)
@@ -365,16 +365,16 @@ class IndexPolicy(AnyPolicy):
         return self._change(theta=theta)
 
     def switch(self, beyond: float | None, relief: str = "nearest") -> IndexPolicy:
-        """Return this policy with a yardstick that decides beyond so many waiting tasks a vehicle.
+        """Return this policy with a baseline that decides beyond so many waiting tasks a vehicle.
 
-        What is learned on normal days fails where tasks pile up; a yardstick then bears more.
+        What is learned on normal days fails where tasks pile up; a baseline then bears more.
 
         Parameters
         ----------
         beyond : float or None
             Tasks that wait for each vehicle of the fleet, above 0; None: the policy decides alone.
         relief : str
-            Which of `YARDSTICKS` decides then.
+            Which of `BASELINES` decides then.
 
         Returns
         -------
@@ -383,7 +383,7 @@ class IndexPolicy(AnyPolicy):
         Raises
         ------
         PolicyError
-            If there is no such yardstick, or the number is not usable.
+            If there is no such baseline, or the number is not usable.
         """
         return self._change(beyond=beyond, relief=relief)
 
@@ -408,7 +408,7 @@ class IndexPolicy(AnyPolicy):
             return problem, make
         rule, beyond = RULES[self.relief], self.beyond
         return problem, lambda: make()._replace(
-            beyond=beyond, relief=make_yardstick_decider(rule, problem)
+            beyond=beyond, relief=make_baseline_decider(rule, problem)
         )
 
     def _pack(self) -> dict[str, np.ndarray]:

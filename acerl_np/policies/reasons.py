@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.deciding import deciders as D
-from acerl_np.kernels.deciding.completion import LAST_END, MOST_STEPS, TOTAL_LATE
+from acerl_np.kernels.deciding.greedy_rollout import LAST_END, MOST_STEPS, TOTAL_LATE
 from acerl_np.kernels.deciding.index import COMPLETED, CURRENT
 from acerl_np.kernels.deciding.own import OwnDecider
 from acerl_np.kernels.deciding.rules import AHP, LWT
@@ -53,7 +53,7 @@ def explain_choice(
     if isinstance(decider, Ahead):
         return _compare_futures(decider, state, b)
     name, task = RULE_NAMES.get(rule, ""), int(state.pool[b, position])
-    if isinstance(decider, D.IndexDecider) and isinstance(decider.relief, D.YardstickDecider):
+    if isinstance(decider, D.IndexDecider) and isinstance(decider.relief, D.BaselineDecider):
         decider = decider.relief if rule >= 0 else decider  # too much waits
     if isinstance(decider, D.IndexDecider):
         pairs, n = decider.pairs, _count_pairs(decider)
@@ -66,7 +66,7 @@ def explain_choice(
         found = _list_pairs(name, own.vehicle, own.task, own.value[: int(own.n[0])])
         found = [item for item in found if np.isfinite(item.value)]
         return Reason(name, "value", _best_with(found, v, task, name, sign=1.0))
-    if isinstance(decider, D.YardstickDecider):
+    if isinstance(decider, D.BaselineDecider):
         n_vehicles = problem.instance["n_vehicles"][state.episode["instance"][b]]
         value = decider.value[:n_vehicles, : state.episode["pool_size"][b]]
         vehicles, positions = np.nonzero(np.isfinite(value))

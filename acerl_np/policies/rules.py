@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from acerl_np.kernels.deciding import yardsticks
-from acerl_np.kernels.deciding.baselines import MIX, RANDOM
-from acerl_np.kernels.deciding.deciders import RuleDecider, make_yardstick_decider
+from acerl_np.kernels.deciding import baselines
+from acerl_np.kernels.deciding.deciders import RuleDecider, make_baseline_decider
+from acerl_np.kernels.deciding.drawn import MIX, RANDOM
 from acerl_np.kernels.ground.state import Problem
 from acerl_np.policies.files import BasePolicy, Places, Prepared
 from acerl_np.problem.interface import TASK_RULES
@@ -17,16 +17,16 @@ RULES = {
     **TASK_RULES,
     "MIX": MIX,
     "Random": RANDOM,
-    "nearest": yardsticks.NEAREST,
-    "fcfs-nearest": yardsticks.FCFS_NEAREST,
-    "edd-nearest": yardsticks.EDD_NEAREST,
-    "opentcs": yardsticks.OPENTCS,
-    "assignment": yardsticks.ASSIGNMENT,
+    "nearest": baselines.NEAREST,
+    "fcfs-nearest": baselines.FCFS_NEAREST,
+    "edd-nearest": baselines.EDD_NEAREST,
+    "opentcs": baselines.OPENTCS,
+    "assignment": baselines.ASSIGNMENT,
 }
 """Policies by name: a vehicle drawn uniformly from the free ones, then the rule picks its task. MIX
-draws one of the first four rules as well, Random draws the task; `YARDSTICKS` draw nothing."""
+draws one of the first four rules as well, Random draws the task; `BASELINES` draw nothing."""
 
-YARDSTICKS = ("nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment")
+BASELINES = ("nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment")
 """What a control system does without learning; they choose the vehicle, too, and are none of the paper's.
 
 nearest
@@ -72,13 +72,13 @@ class RulePolicy(BasePolicy):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.recalls = name in YARDSTICKS
+        self.recalls = name in BASELINES
 
     def __repr__(self) -> str:
         return repr(self.name)
 
     def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         rule = RULES[self.name]
-        if self.name in YARDSTICKS:
-            return problem, lambda: make_yardstick_decider(rule, problem)
+        if self.name in BASELINES:
+            return problem, lambda: make_baseline_decider(rule, problem)
         return problem, lambda: RuleDecider(rule)

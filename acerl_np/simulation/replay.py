@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciding.baselines import play_assignments
+from acerl_np.kernels.deciding.drawn import play_assignments
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.state import Outcome, allocate_state, read_outcome
 from acerl_np.problem.goal import PAPER, Goal

@@ -34,7 +34,7 @@ class Sample(NamedTuple):
     """Discount of the value after them, 0 if the episode was over."""
 
 
-class Replay:
+class ReplayBuffer:
     """The latest steps of B episodes side by side, `capacity` of all together, in a ring.
 
     The ring has room for `ahead` further steps: a copy that shares it may take in so many, and this one still
@@ -124,7 +124,7 @@ class SAC(Learner):
     def __init__(self, task: Task, settings: OffPolicySettings) -> None:
         super().__init__(task, settings)
         sizes = settings.capacity, settings.episodes, settings.batch
-        self.memory: Replay = Replay(*sizes, task, ROUND)
+        self.memory: ReplayBuffer = ReplayBuffer(*sizes, task, ROUND)
         self._batch = np.arange(settings.batch)
         self._next = self._batch + settings.batch
         n_rows = max(settings.batch, settings.episodes)

@@ -110,7 +110,7 @@ def test_evaluate_writes_every_task_of_trials_that_differ(empty, run):
     assert {row["lowest_level_share"] for row in fleet} == {""}
     trials = {(row["policy"], row["trial"]): row for row in read_rows("trials.csv")}
     played = {(row["policy"], row["trial"]) for row in tasks}
-    # The yardstick draws nothing, and what was done is done.
+    # The baseline draws nothing, and what was done is done.
     assert played == {*(("MIX", str(k)) for k in range(3)), ("nearest", "0"), ("replay", "0")}
     for policy, trial in played:
         own = [row for row in tasks if (row["policy"], row["trial"]) == (policy, trial)]
@@ -216,7 +216,7 @@ def test_what_takes_time_is_compiled_ahead(empty, run, monkeypatch):
 
 @needs_jit
 def test_a_replay_compiles_nothing_that_was_not_compiled_ahead(empty, run):
-    from acerl_np.kernels.deciding.baselines import play_assignments
+    from acerl_np.kernels.deciding.drawn import play_assignments
 
     rows = (f"task_{k},v{k % 3},{k}" for k in range(30))
     write(Path("past.csv"), "task,vehicle,start", *rows)

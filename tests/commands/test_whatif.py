@@ -40,13 +40,13 @@ def test_the_table_holds_the_base_and_the_answer(folder, run):
     assert [line.split()[0] for line in lines[2:14:3]] == ["1", "2", "3", "4"]
     assert [line.split()[1] for line in lines[2:5]] == ["best", "nearest", "assignment"]
     assert [line.endswith(" base") for line in lines[2:14:3]] == [False, True, False, False]
-    assert "best yardstick (nearest" in lines[5]
+    assert "best baseline (nearest" in lines[5]
     assert "Means over 2 records, 1 trial of each, ± standard error over the records." in lines[14]
     chosen = (
-        "best yardstick: for each record by late, as the target is, on the others in all settings;"
+        "best baseline: for each record by late, as the target is, on the others in all settings;"
     )
     assert lines[16].startswith(chosen)
-    assert lines[17].startswith("late below 2 %, best yardstick: reached with 1 vehicle (nearest)")
+    assert lines[17].startswith("late below 2 %, best baseline: reached with 1 vehicle (nearest)")
     assert "4/4 settings" in found.err.replace("\n", " ")
 
 
@@ -96,7 +96,7 @@ def test_tables_for_programs_say_what_evaluate_says(folder, run):
     [header, *lines] = csv.reader(io.StringIO(run(f"{WEEK} index.npz --format csv").out))
     assert header == list(rows[0]) and len(lines) == 16
     named = {line[header.index("policy")] for line in lines}
-    assert named == {"index.npz", "best yardstick", "nearest", "assignment"}
+    assert named == {"index.npz", "best baseline", "nearest", "assignment"}
 
 
 def test_shifts_are_judged_by_late_tasks(folder, run):
@@ -104,7 +104,7 @@ def test_shifts_are_judged_by_late_tasks(folder, run):
     assert "late+0.05*tardiness" in run("whatif hour.csv --speed-factor 0.5,2").out
     out = run("whatif week.csv --speed-factor 0.5,2").out
     assert "makespan, s" in out and "too few for a standard error" in out
-    assert "best yardstick: nearest, as there is one record" in out
+    assert "best baseline: nearest, as there is one record" in out
 
 
 def test_pages_to_hand_on(folder, run, monkeypatch):

@@ -24,7 +24,7 @@ from acerl_np.evaluation.hindsight import (
 )
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
 from acerl_np.kernels.ground import state as S
-from acerl_np.policies.rules import YARDSTICKS
+from acerl_np.policies.rules import BASELINES
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.goal import MEASURES, PAPER, Goal
 from acerl_np.problem.interface import TASK_RULES
@@ -121,7 +121,7 @@ def test_hindsight_is_never_worse_than_what_is_played(name, monkeypatch, tmp_pat
     instance = acerl_np.load_instance(name)
     goal = Goal("makespan+0.1*late", cost_limit=float("inf"))
     found = find_hindsight(instance, goal, effort=1e-4, seed=3)
-    names = (*TASK_RULES, *YARDSTICKS)
+    names = (*TASK_RULES, *BASELINES)
     ahead = [acerl_np.Lookahead(base, futures=0, objective=goal) for base in names]
     how = {"objective": goal, "seed": 3}
     played = [
@@ -157,7 +157,7 @@ def test_effort_grows_with_the_tasks():
 
 
 @needs_jit
-@pytest.mark.long  # lookaheads over rules and yardsticks are compiled, with chains
+@pytest.mark.long  # lookaheads over rules and baselines are compiled, with chains
 def test_hindsight_does_not_depend_on_threads_and_shows_a_table(empty, run):
     instances = [acerl_np.load_instance(name) for name in ("EX11", "EX52")]
     one, three = (find_references(instances, effort=0.01, threads=k) for k in (1, 3))

@@ -66,7 +66,7 @@ def make_shift_trials(late, waiting, empty):
     return Trials(("r",), none + 9.0, none, 9, SUM, *usage, value, none, none)
 
 
-def test_yardsticks_that_are_nearly_equal_are_told_apart_by_waiting():
+def test_baselines_that_are_nearly_equal_are_told_apart_by_waiting():
     def choose(**known):
         return choose_rule({name: make_shift_trials([x], *y) for name, (x, *y) in known.items()})
 

@@ -4,9 +4,9 @@ import inspect
 import math
 
 import full
+import naive_baselines
 import naive_evolution
 import naive_index
-import naive_yardsticks
 import numpy as np
 import own_rules
 import pytest
@@ -18,16 +18,16 @@ from worlds import World, floors, make_task, straight_floor, worlds
 
 from acerl_np import Floor, IndexPolicy, Simulator
 from acerl_np.kernels.deciding import deciders
-from acerl_np.kernels.deciding.baselines import MIX, RANDOM
+from acerl_np.kernels.deciding.baselines import NO_PAIR
+from acerl_np.kernels.deciding.drawn import MIX, RANDOM
 from acerl_np.kernels.deciding.floor import FIRST_DRAW, list_rows, list_tables
 from acerl_np.kernels.deciding.own import OWN
-from acerl_np.kernels.deciding.yardsticks import NO_PAIR
 from acerl_np.kernels.ground.matching import allocate_matching, match_rows
 from acerl_np.kernels.networks.network import make_network
 from acerl_np.kernels.playing.episodes import decide_rows
 from acerl_np.policies.index import NAMES, build_index
 from acerl_np.policies.network import initial_parameters
-from acerl_np.policies.rules import RULES, YARDSTICKS
+from acerl_np.policies.rules import BASELINES, RULES
 from acerl_np.problem.interface import number_rules
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
@@ -126,15 +126,15 @@ def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
     play_beside(world, deciders.RuleDecider(rule), key, choose)
 
 
-@pytest.mark.parametrize("name", YARDSTICKS)
+@pytest.mark.parametrize("name", BASELINES)
 @settings(max_examples=80 if JIT else 6)
 @given(worlds() | worlds(floors(quickest=True)))
-def test_yardsticks_compare_pairs(name, world):
-    decider = deciders.make_yardstick_decider(RULES[name], build_problem([world.instance()]))
+def test_baselines_compare_pairs(name, world):
+    decider = deciders.make_baseline_decider(RULES[name], build_problem([world.instance()]))
 
     def choose(slow, _, decision):
-        found = {naive_yardsticks.choose(slow, name)} if name != "assignment" else None
-        found = found or naive_yardsticks.list_assigned(naive_yardsticks.list_costs(slow))
+        found = {naive_baselines.choose(slow, name)} if name != "assignment" else None
+        found = found or naive_baselines.list_assigned(naive_baselines.list_costs(slow))
         return {(v, k, RULES[name]) for v, k in found}
 
     play_beside(world, decider, [0] * 4, choose)

@@ -5,8 +5,8 @@ import random
 from statistics import fmean
 
 import full
+import naive_baselines
 import naive_index
-import naive_yardsticks
 import numpy as np
 import pytest
 import worlds
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from played import KINDS, ROW, Played
 
 from acerl_np import Lookahead
-from acerl_np.kernels.deciding.deciders import make_index_decider, make_yardstick_decider
+from acerl_np.kernels.deciding.deciders import make_baseline_decider, make_index_decider
 from acerl_np.kernels.deciding.index import CURRENT, N_INDEX_FEATURES
 from acerl_np.kernels.driving.commitment import take_decision
 from acerl_np.kernels.episode.events import advance_events
@@ -23,7 +23,7 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing.episodes import decide_rows
 from acerl_np.kernels.playing.lookahead import UNFINISHED, begin_lookahead, rate_candidates
 from acerl_np.policies.index import FEATURES, KNOWN, WAITING, IndexPolicy
-from acerl_np.policies.rules import RULES, YARDSTICKS, RulePolicy
+from acerl_np.policies.rules import BASELINES, RULES, RulePolicy
 from acerl_np.problem.layout import Layout
 
 pytestmark = pytest.mark.oracle
@@ -172,23 +172,23 @@ def check_pair(fast, seen, rule):
     names = {task.name: k for k, task in enumerate(seen.pool)}
     pairs = [(v, names[name]) for v, name in seen.slow.candidates()]
     n_free = sum(map(seen.is_free, range(len(seen.vehicles))))
-    expected = naive_yardsticks.choose_of(pairs, seen.pool, rule, n_free, measure)
-    assert ask(fast, make_yardstick_decider(RULES[rule], fast.problem)) == expected
+    expected = naive_baselines.choose_of(pairs, seen.pool, rule, n_free, measure)
+    assert ask(fast, make_baseline_decider(RULES[rule], fast.problem)) == expected
     return expected
 
 
 def check_assignment(fast, seen):
     """The pair is one of a best assignment; nobody is taken only if there is one of busy vehicles alone."""
-    chosen = ask(fast, make_yardstick_decider(RULES["assignment"], fast.problem))
+    chosen = ask(fast, make_baseline_decider(RULES["assignment"], fast.problem))
     free, later = seen.list_costs()
     costs = {**free, **later}
     if chosen == (-1, -1):
         assert seen.slow.may_wait()
-        assert naive_yardsticks.find_best(later) == naive_yardsticks.find_best(costs)
+        assert naive_baselines.find_best(later) == naive_baselines.find_best(costs)
     else:
         others = {(v, k): x for (v, k), x in costs.items() if v != chosen[0] and k != chosen[1]}
-        number, least = naive_yardsticks.find_best(others)
-        assert (number + 1, least + free[chosen]) == naive_yardsticks.find_best(costs)
+        number, least = naive_baselines.find_best(others)
+        assert (number + 1, least + free[chosen]) == naive_baselines.find_best(costs)
     return chosen
 
 
@@ -202,7 +202,7 @@ def play(world, commitment, seed):
     while not slow.done:
         seen = Seen(slow)
         chosen = [check_index(fast, seen, policy)]
-        chosen += [check_pair(fast, seen, rule) for rule in YARDSTICKS if rule != "assignment"]
+        chosen += [check_pair(fast, seen, rule) for rule in BASELINES if rule != "assignment"]
         chosen.append(check_assignment(fast, seen))
         v, k = draws.choice(chosen)
         if v < 0:
@@ -222,12 +222,12 @@ def test_policies_see_and_choose_as_the_slow_ones(kind, commitment, data):
 
 @settings(max_examples=60, phases=[Phase.generate])
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["assignment", "pickup"]))
-def test_yardsticks_of_announced_tasks_compare_pairs(seed, commitment):
+def test_baselines_of_announced_tasks_compare_pairs(seed, commitment):
     world, draws = worlds.chained_world(seed), random.Random(seed)
     fast = Played(Layout.from_dict(world.layout).with_commitment(commitment), world.rows)
     slow = full.Episode(world.layout, world.rows, commitment=commitment, scaling=worlds.RAW)
     while not slow.done:
-        rules = [rule for rule in YARDSTICKS if rule != "assignment"]
+        rules = [rule for rule in BASELINES if rule != "assignment"]
         v, k = draws.choice([check_pair(fast, Seen(slow), rule) for rule in rules])
         slow.assign(v, slow.pool[k])
         fast.decide(v, k)

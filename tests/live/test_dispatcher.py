@@ -14,7 +14,7 @@ import acerl_np
 from acerl_np import Dispatcher, Instance, Layout, load_instance, load_layout
 from acerl_np.kernels.ground.random import EVALUATION, derive_key
 from acerl_np.live import events as E
-from acerl_np.policies.rules import RULES, YARDSTICKS
+from acerl_np.policies.rules import BASELINES, RULES
 from acerl_np.support.errors import EventError, InputError, PolicyError
 
 
@@ -76,14 +76,14 @@ def index_policy():
     ("form", "instance", "rules"),
     [
         *(("network", f"DMH-{k}", None) for k in ["01", "06", "12"][: 1 + 2 * JIT]),
-        *((rule, "DMH-03", {rule}) for rule in RULES if rule not in ("MIX", *YARDSTICKS)),
+        *((rule, "DMH-03", {rule}) for rule in RULES if rule not in ("MIX", *BASELINES)),
         ("MIX", "DMH-03", {"FCFS", "EDD", "NVF", "STD"}),
         *(
             (index_policy(), quiet(f"DMH-{k}"), {"index"})
             for k in ["01", "06", "12"][: 1 + 2 * JIT]
         ),
         # A dispatcher does not know where between two sites a vehicle has halted.
-        *((rule, quiet("DMH-03"), {rule}) for rule in YARDSTICKS),
+        *((rule, quiet("DMH-03"), {rule}) for rule in BASELINES),
         (Nearest(), quiet("DMH-03"), {"own"}),
         (Asking(index_policy()), quiet("DMH-06"), {"own"}),
         *(

@@ -15,10 +15,10 @@ from played import KINDS
 
 import acerl_np
 from acerl_np import Dispatcher, EventError, IndexPolicy, Instance, Layout, Lookahead
-from acerl_np.kernels.deciding.completion import find_free
+from acerl_np.kernels.deciding.greedy_rollout import find_free
 from acerl_np.live import events as E
 from acerl_np.live.daybook import read_audit
-from acerl_np.policies.rules import YARDSTICKS
+from acerl_np.policies.rules import BASELINES
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from studies.job_shops import import_bilge_ulusoy
 
@@ -181,7 +181,7 @@ def test_a_perfect_plant_goes_as_the_simulator(kind, commitment, data):
     world = data.draw(KINDS[kind])
     layout = Layout.from_dict(world.layout).with_breakdowns({})
     instance = Instance.from_rows("random", layout, world.rows)
-    policy = data.draw(st.sampled_from([*YARDSTICKS, INDEX]))
+    policy = data.draw(st.sampled_from([*BASELINES, INDEX]))
     changes = data.draw(st.sampled_from([0, 1, 8]))
     play(instance, policy, commitment, changes, data.draw(st.booleans()))
 
@@ -222,8 +222,8 @@ def test_what_chains_bring_is_foreseen(commitment, policy, announced, tmp_path):
             self.seen += [(item.task, item.delivery) for item in seen]
 
     Asked.seen = []
-    yardstick = import_bilge_ulusoy(instances_folder() / YARDSTICK, announced=announced)
-    instance = next(item for item in yardstick if item.name == "EX11")
+    baseline = import_bilge_ulusoy(instances_folder() / YARDSTICK, announced=announced)
+    instance = next(item for item in baseline if item.name == "EX11")
     plant = play(instance, policy, commitment, 3, False, Asked, audit=tmp_path / "day.jsonl")
     came = {name: finish for name, _, _, finish, _ in plant.times}
     assert len(plant.seen) > 150 and all(came[name] == time for name, time in plant.seen)

@@ -536,7 +536,7 @@ def test_machines_and_vehicles_that_wait_for_a_task(show):
     assert rows == ["v1", "v2", "m1", "m1", "m2", "m3", "m4"]
 
 
-def test_where_a_yardstick_decides_in_the_place_of_a_policy(show):
+def test_where_a_baseline_decides_in_the_place_of_a_policy(show):
     """A band lasts to the next decision; at last tasks come one by one, and the policy decides again."""
     policy = make_general("makespan").switch(1.5)
     trace = trace_policy(policy, acerl_np.load_instance("DMH-01"))

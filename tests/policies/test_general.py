@@ -1,4 +1,4 @@
-"""The policy `general`, the family of floors that trains it, and policies that hand over to a yardstick."""
+"""The policy `general`, the family of floors that trains it, and policies that hand over to a baseline."""
 
 import json
 
@@ -14,7 +14,7 @@ from acerl_np.evaluation.trials import Playing
 from acerl_np.evaluation.verdict import judge
 from acerl_np.live import events as E
 from acerl_np.policies.general import SETS, make_general, read_sets
-from acerl_np.policies.rules import YARDSTICKS, RulePolicy
+from acerl_np.policies.rules import BASELINES, RulePolicy
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import are_shifts
 from acerl_np.problem.layout import resize_fleet
@@ -36,7 +36,7 @@ POLICY = IndexPolicy.of_weights(approach=-1.0, loaded=0.5, slack=-1.0)
 
 @pytest.mark.parametrize("relief", ["nearest", "edd-nearest"])
 @pytest.mark.parametrize("beyond", [0.4, 1.0, 9.0])
-def test_a_yardstick_decides_exactly_where_more_waits(beyond, relief):
+def test_a_baseline_decides_exactly_where_more_waits(beyond, relief):
     instance = load_suite("dmh-train")[0]
     bare, rule = POLICY, RulePolicy(relief)
     switched = bare.switch(beyond, relief)
@@ -68,7 +68,7 @@ def test_a_switch_is_kept_in_files_and_told(tmp_path):
             POLICY.switch(beyond, relief)
 
 
-def test_a_trace_says_where_a_yardstick_decided():
+def test_a_trace_says_where_a_baseline_decided():
     instance = load_suite("dmh-train")[0]
     trace = trace_policy(POLICY.switch(1.0), instance)
     names = {decision.reason.by for decision in trace.decisions}
@@ -147,7 +147,7 @@ def test_a_verdict_on_shifts_has_what_a_plant_asks_about():
     training, unseen = shifts[:2], shifts[2:]
     goal = Goal("late+0.05*tardiness")
     verdict = judge(POLICY, training, unseen, Playing(1, goal=goal))
-    assert verdict.best_rule in YARDSTICKS
+    assert verdict.best_rule in BASELINES
     assert {"nearest", "assignment", "general"} <= {row.label for row in verdict.rows}
     # The worst record, and each task's lateness, are those of a trace.
     traces = [trace_policy(POLICY, day, objective=goal) for day in unseen]
@@ -190,7 +190,7 @@ def test_the_study_makes_weights_and_tables(run, tmp_path):
 
 @pytest.mark.parametrize(("n", "beyond"), [(3, 10.0), (4, 1.0), (14, 10.0)])
 def test_in_plain_python_it_decides_the_same(n, beyond, monkeypatch):
-    """Beside few and many vehicles, and where a yardstick decides."""
+    """Beside few and many vehicles, and where a baseline decides."""
     plain = load_example("general_plain")
     monkeypatch.setattr(plain, "BEYOND", beyond)
     layout = resize_fleet(acerl_np.load_layout("cross-aisles"), n)

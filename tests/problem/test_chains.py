@@ -217,7 +217,7 @@ def test_roots_are_where_walking_ends(numbers):
 # Bilge and Ulusoy
 
 
-def test_the_yardstick_is_as_published():
+def test_the_baseline_is_as_published():
     """EX11 by hand, and of all forty the ways and the sums of processing."""
     [first, *_] = suite = load_suite("bu-all")
     names = [item.name for item in suite]
@@ -248,7 +248,7 @@ def test_the_yardstick_is_as_published():
     assert sum(map(len, jobs)) == 171 and sum(t for job in jobs for _, t in job) == 2112
 
 
-def test_the_yardstick_is_imported_from_its_numbers(empty, study):
+def test_the_baseline_is_imported_from_its_numbers(empty, study):
     path = instances_folder() / YARDSTICK
     study(f"job-shops {path} --out made")
     bundled = [*instances_folder().glob(f"{YARDSTICK.parent}-?/*")]

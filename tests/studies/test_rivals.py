@@ -27,7 +27,7 @@ from studies.rivals.networks import Perceptron
 from studies.rivals.perceptron import allocate_inputs, list_inputs
 from studies.rivals.ppo import Rollout
 from studies.rivals.rcpom import RCPOM
-from studies.rivals.sac import SAC, Replay
+from studies.rivals.sac import SAC, ReplayBuffer
 from studies.rivals.settings import OffPolicySettings, RewardConstrainedSettings, Settings
 from studies.rivals.training import LEARNERS
 
@@ -215,7 +215,7 @@ TASK = Task(5, 1, 4, 7, 100.0, 10.0, 100.0)
 
 def test_the_replay_buffer_returns_the_latest_steps_with_their_masks():
     rng = np.random.default_rng(0)
-    replay = Replay(8, 2, 3, TASK)
+    replay = ReplayBuffer(8, 2, 3, TASK)
     steps, seen = [], seen_of(rng)
     for t in range(11):
         now, actions = seen_of(rng), rng.integers(0, 4, 2)
@@ -253,7 +253,7 @@ def test_a_line_of_the_history_copies_no_replay_buffer():
         trainer.step()
         assert equal(kept.pack(), packed) and not equal(trainer.learner.memory.pack(), packed)
         assert all(trainer.learner.memory.ring[name] is array for name, array in ring.items())
-    own, other = trainer.learner.memory, Replay(300, 4, 8, trainer.learner.task)
+    own, other = trainer.learner.memory, ReplayBuffer(300, 4, 8, trainer.learner.task)
     other.restore(own.pack())  # without room, as earlier versions had it
     uniforms = np.random.default_rng(0).random(8)
     one, two = (memory.sample(uniforms, 3, 0.9) for memory in (own, other))

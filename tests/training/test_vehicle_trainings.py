@@ -129,7 +129,7 @@ def test_who_cannot_call_back_refuses(records):
     assert not evaluate_policy("STD", records, trials=1).unfinished
 
 
-def test_a_policy_that_calls_back_is_judged_beside_yardsticks_that_do(records):
+def test_a_policy_that_calls_back_is_judged_beside_baselines_that_do(records):
     policy = IndexPolicy([-1.0, 1.0], features=["approach", "current"], commitment="pickup")
     verdict = judge(policy, records[:2], records[2:], Playing(1))
     late = commit_instances(records[2:], "pickup", 8)

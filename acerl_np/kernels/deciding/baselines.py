@@ -1,133 +1,168 @@
-"""Policies without parameters: dispatching rules, random ones, and past assignments."""
+"""The baselines of a control system: rules that choose the vehicle, too, and draw nothing.
+
+Each compares the pairs of an idle vehicle and a waiting task that it is offered, by the seconds of the
+approach from where the vehicle truly stands, or until the task is ready if that is longer.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.deciding import rules
-from acerl_np.kernels.driving import commitment, offers
-from acerl_np.kernels.episode import events
-from acerl_np.kernels.ground import random
+from acerl_np.kernels.deciding import drawn
+from acerl_np.kernels.driving import energy, offers, ways
+from acerl_np.kernels.episode import errands
 from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.matching import match_rows
 from acerl_np.support.compiled import inner_kernel, kernel
 
-MIX, RANDOM = 6, 7
-"""Policies besides the rules of `rules.py`: a random rule, and a random task."""
+NEAREST, FCFS_NEAREST, EDD_NEAREST, OPENTCS, ASSIGNMENT = range(drawn.RANDOM + 1, drawn.RANDOM + 6)
+"""Rules besides those of `rules.py` and `drawn.py`."""
+
+WAITING_WEIGHT = 0.3
+"""s of approach that ASSIGNMENT gives for each second that a task has waited."""
+
+NO_PAIR = np.int64(2**50)
+"""ms, in place of the cost of a pair that cannot be: more than all others together."""
 
 
 @inner_kernel
-def count_choices(problem, state, b):
-    """Return how many vehicles have a choice."""
-    n = 0
-    for v in range(problem.instance[state.episode[b].instance].n_vehicles):
-        if offers.has_choice(problem, state, b, v):
-            n += 1
-    return n
+def rate_pair(problem, state, b, rule, scarce, v, k, task):
+    """Return the value of a pair, s, the least is the best, and what a baseline compares, in order.
 
-
-@inner_kernel
-def choose_vehicle(problem, state, b, uniform):
-    """Return one of the vehicles that have a choice, alike probable, by a number in [0, 1); -1 for none."""
-    k = int(uniform * count_choices(problem, state, b))
-    for v in range(problem.instance[state.episode[b].instance].n_vehicles):
-        if offers.has_choice(problem, state, b, v):
-            if k == 0:
-                return v
-            k -= 1
-    return -1
-
-
-@inner_kernel
-def choose_task(problem, state, b, v, uniform):
-    """Return the position of a waiting task that v is offered, all alike probable, by a number in [0, 1)."""
-    priority = offers.find_priority(problem, state, b, v)
-    n = 0
-    for k in range(state.episode[b].pool_size):
-        n += offers.is_offered(problem, state, b, v, state.pool[b, k], priority)
-    k = int(uniform * n)
-    for position in range(state.episode[b].pool_size):
-        if offers.is_offered(problem, state, b, v, state.pool[b, position], priority):
-            if k == 0:
-                return position
-            k -= 1
-    return -1
-
-
-@inner_kernel
-def decide_by_rule(problem, state, b, decider, row, key, decision):
-    """Decide as `deciders.decide`, by a rule.
-
-    The vehicle is drawn uniformly from those that have a choice; draw (decision, 0) of the stream
-    picks it, draw (decision, 1) the rule of MIX and the task of RANDOM.
+    openTCS asks a vehicle for its task where vehicles are scarce, and a task for its vehicle otherwise.
     """
-    v = choose_vehicle(problem, state, b, random.draw_uniform(key, decision, np.int64(0)))
-    if v < 0:
-        return np.int64(-1), np.int64(-1), np.int64(-1)
+    pickup = problem.ends[state.episode[b].instance, task].pickup
+    approach = S.round_sum(ways.time_way(problem, state, b, v, np.int64(-1), pickup))
+    seconds = max(approach, S.find_ready_in(problem, state, b, task))
+    place, arrival = np.float64(k), S.find_ready(problem, state, b, task)
+    if rule == NEAREST:
+        return seconds, (seconds, approach, place, 0.0, 0.0)
+    if rule == FCFS_NEAREST:
+        return arrival, (arrival, place, seconds, approach, 0.0)
+    if rule == ASSIGNMENT:
+        waited = np.float64(state.episode[b].time) - state.waiting_since[b, task]
+        value = S.round_sum(seconds - WAITING_WEIGHT * max(0.0, waited))
+        return value, (value, place, 0.0, 0.0, 0.0)
+    due = S.find_due(problem, state, b, task)
+    if rule == EDD_NEAREST:
+        return due, (due, place, seconds, approach, 0.0)
+    if scarce:
+        return due, (np.float64(v), due, arrival, seconds, approach)
+    return due, (due, arrival, place, seconds, approach)
+
+
+@inner_kernel
+def compare_pairs(problem, state, b, decider):
+    """Write the value of each pair; return vehicle and pool position of the best, by `rate_pair`.
+
+    The first of equals by vehicle, then by place in the pool; -1 twice without a pair.
+    """
+    i = state.episode[b].instance
     rule = decider.rule
-    if rule == RANDOM:
-        uniform = random.draw_uniform(key, decision, np.int64(1))
-        return np.int64(v), np.int64(choose_task(problem, state, b, v, uniform)), np.int64(rule)
-    used = np.int64(rule)
-    if rule == MIX:
-        used = np.int64(random.draw_uniform(key, decision, np.int64(1)) * rules.N_RULES)
-    return np.int64(v), np.int64(rules.select_task(problem, state, b, v, used)), used
-
-
-@inner_kernel
-def assign_due(problem, state, b, order, bounds, start_tick, head):
-    """Let every free vehicle without a task begin its next recorded one if that is due and waits.
-
-    Parameters
-    ----------
-    order, bounds, start_tick, head
-        As of `play_assignments`; `head` is modified.
-
-    Returns
-    -------
-    int
-        Tick at which the next recorded task of a free vehicle is due, `NEVER` if there is none.
-    """
-    now = state.episode[b].time
-    next_tick = S.NEVER
-    for v in range(problem.instance[state.episode[b].instance].n_vehicles):
-        if not offers.is_free(state, b, v) or state.vehicle[b, v].task >= 0:
-            continue
-        # A task that it has had is finished, or a breakdown has taken it off the vehicle.
-        while head[v] < bounds[v + 1] and state.task[b, order[head[v]]].vehicle == v:
-            head[v] += 1
-        if head[v] == bounds[v + 1]:
-            continue
-        task = order[head[v]]
-        if start_tick[task] > now:
-            next_tick = min(next_tick, start_tick[task])
-        else:
-            position = commitment.find_waiting(state, b, task)
-            if position >= 0:
-                commitment.assign_task(problem, state, b, v, position)
-    return next_tick
+    scarce = offers.count_free(problem, state, b) < state.episode[b].pool_size
+    best_v, best_k = np.int64(-1), np.int64(-1)
+    best = (np.inf, np.inf, np.inf, np.inf, np.inf)
+    for v in range(problem.instance[i].n_vehicles):
+        free = offers.is_free(state, b, v)
+        priority = offers.find_priority(problem, state, b, v) if free else 0.0
+        for k in range(state.episode[b].pool_size):
+            task = state.pool[b, k]
+            decider.value[v, k] = np.inf
+            if not free or not offers.is_offered(problem, state, b, v, task, priority):
+                continue
+            value, own = rate_pair(problem, state, b, rule, scarce, v, k, task)
+            decider.value[v, k] = value
+            if own < best:
+                best_v, best_k, best = np.int64(v), np.int64(k), own
+    return best_v, best_k
 
 
 @kernel
-def play_assignments(problem, state, instance, order, bounds, start_tick, head):
-    """Play one episode by recorded assignments, in row 0 of `state`.
+def add_later(problem, state, b, decider):
+    """Write the values of vehicles with a task, free at their deliveries, beside those of free ones."""
+    i, now = state.episode[b].instance, state.episode[b].time
+    size = state.episode[b].pool_size
+    for v in range(problem.instance[i].n_vehicles):
+        vehicle = state.vehicle[b, v]
+        if offers.is_free(state, b, v) or vehicle.status != S.WORKING:
+            continue
+        end = vehicle.event_tick
+        site = problem.ends[i, vehicle.task].delivery
+        highest = -np.inf
+        for k in range(size):
+            task = state.pool[b, k]
+            decider.value[v, k] = np.inf
+            takes = S.may_carry(problem, i, v, task)
+            if takes and energy.has_battery(problem, state, b, v):
+                level = energy.find_level(problem, state, b, v, end)
+                takes = level >= errands.find_site_need(problem, i, v, task, site)
+            if takes:
+                pickup = problem.ends[i, task].pickup
+                way = ways.time_way(problem, state, b, v, site, pickup)
+                waited = np.float64(now) - state.waiting_since[b, task]
+                seconds = np.float64(end - now) + way
+                decider.value[v, k] = S.round_sum(seconds - WAITING_WEIGHT * waited)
+                highest = max(highest, problem.record[i, task].priority)
+        for k in range(size):
+            if problem.record[i, state.pool[b, k]].priority < highest:
+                decider.value[v, k] = np.inf
 
-    Each vehicle serves its tasks in the recorded order; an assignment happens at the first tick, not
-    before the recorded one, at which the vehicle is idle and the task waits. A task whose vehicle
-    breaks down is served again by that vehicle, before its other tasks.
 
-    Parameters
-    ----------
-    state : State, output: row 0 holds the finished episode. Its breakdown key must be set.
-    instance : int, row of `problem`
-    order : ndarray(int64, (n_tasks,)), the tasks of vehicle 0 in its order, then those of vehicle 1, ..
-    bounds : ndarray(int64, (n_vehicles + 1,)), the tasks of vehicle v are order[bounds[v]:bounds[v + 1]]
-    start_tick : ndarray(int64, (n_tasks,)), recorded start of each task
-    head : ndarray(int64, (n_vehicles,)), scratch: where each vehicle is in `order`
+@kernel
+def choose_assigned(problem, state, b, decider):
+    """Return the first free vehicle of the best assignment and its task's position; -1 twice without a pair.
+
+    The assignment has as many pairs as can be, and of those the least sum of values, in whole milliseconds.
+    Where tasks may change hands, vehicles with a task are partners, too: what they shall take waits for them.
+    Without the pair it is still the best of the others, so a next decision at the same time goes on with
+    it, or with one of the same sum.
     """
-    for v in range(len(head)):
-        head[v] = bounds[v]
-    # No assignment is possible before the first decision: no task waits for a vehicle that is free.
-    events.start_episode(problem, state, 0, instance)
-    while state.episode[0].phase == S.RUNNING:
-        due = assign_due(problem, state, 0, order, bounds, start_tick, head)
-        events.pass_tick(problem, state, 0, due)
+    n_vehicles = problem.instance[state.episode[b].instance].n_vehicles
+    n_waiting = state.episode[b].pool_size
+    matching, n = decider.matching, 0
+    for v in range(n_vehicles):
+        for k in range(n_waiting):
+            if decider.value[v, k] < np.inf:
+                decider.vehicle[n] = v
+                n += 1
+                break
+    by_vehicle = n <= n_waiting
+    for j in range(n):
+        for k in range(n_waiting):
+            value, cost = decider.value[decider.vehicle[j], k], NO_PAIR
+            if value < np.inf:
+                cost = np.int64(np.floor(1e3 * value + 0.5))
+            if by_vehicle:
+                matching.cost[j, k] = cost
+            else:
+                matching.cost[k, j] = cost
+    n_columns = max(n, n_waiting)
+    match_rows(min(n, n_waiting), n_columns, matching)
+    first, position = np.int64(n), np.int64(-1)
+    for c in range(n_columns):
+        row = matching.row_of[c]
+        if row < 0 or matching.cost[row, c] == NO_PAIR:
+            continue
+        own, place = (row, np.int64(c)) if by_vehicle else (np.int64(c), row)
+        if own < first and offers.is_free(state, b, decider.vehicle[own]):
+            first, position = own, place
+    if position < 0:
+        return np.int64(-1), position
+    return decider.vehicle[first], position
+
+
+@inner_kernel
+def choose_by_baseline(problem, state, b, decider):
+    """Return what `deciders.decide` returns, by a baseline; `decider.value` then holds what it compared."""
+    v, k = compare_pairs(problem, state, b, decider)
+    if decider.rule == ASSIGNMENT:
+        if problem.instance[state.episode[b].instance].max_changes >= 0:
+            add_later(problem, state, b, decider)
+        v, k = choose_assigned(problem, state, b, decider)
+    return v, k, np.int64(decider.rule if v >= 0 else -1)
+
+
+@inner_kernel
+def decide_by_baseline(problem, state, b, decider, row, key, decision):
+    """Decide as `deciders.decide`, by a baseline; nothing is drawn."""
+    return choose_by_baseline(problem, state, b, decider)

@@ -1,4 +1,4 @@
-"""Who decides: rules, yardsticks, networks, pairs of them, or index functions, behind one call.
+"""Who decides: rules, baselines, networks, pairs of them, or index functions, behind one call.
 
 A simulated episode, a look ahead and a control system's dispatcher all ask `decide`. Each kind of decider is
 a NamedTuple of its own, by whose type `decide` is compiled: nobody compiles what cannot occur.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciding import baselines, observation, yardsticks
+from acerl_np.kernels.deciding import baselines, drawn, observation
 from acerl_np.kernels.deciding.index import Index, Pairs, allocate_pairs, decide_by_index
 from acerl_np.kernels.deciding.own import OwnDecider, decide_by_own
 from acerl_np.kernels.deciding.rules import PAPER_RULES, select_task
@@ -37,8 +37,8 @@ class RuleDecider(NamedTuple):
     rule: int
 
 
-class YardstickDecider(NamedTuple):
-    """A rule of `yardsticks.py`, and a worker's own scratch for it.
+class BaselineDecider(NamedTuple):
+    """A rule of `baselines.py`, and a worker's own scratch for it.
 
     Attributes
     ----------
@@ -63,14 +63,14 @@ class IndexDecider(NamedTuple):
     indices : Index
     pairs : Pairs
     beyond : float, tasks that wait for each vehicle beyond which `relief` decides
-    relief : YardstickDecider, or () for none
+    relief : BaselineDecider, or () for none
     """
 
     greedy: bool
     indices: Index
     pairs: Pairs
     beyond: float = np.inf
-    relief: YardstickDecider | tuple[()] = ()
+    relief: BaselineDecider | tuple[()] = ()
 
 
 class NetworkDecider(NamedTuple):
@@ -125,17 +125,15 @@ class AgentsDecider(NamedTuple):
     networks: NetworkDecider
 
 
-Decider = (
-    RuleDecider | YardstickDecider | OwnDecider | IndexDecider | NetworkDecider | AgentsDecider
-)
+Decider = RuleDecider | BaselineDecider | OwnDecider | IndexDecider | NetworkDecider | AgentsDecider
 
 
-def make_yardstick_decider(rule: int, problem: S.Problem) -> YardstickDecider:
-    """Return the decider that follows a yardstick on instances of `problem`."""
+def make_baseline_decider(rule: int, problem: S.Problem) -> BaselineDecider:
+    """Return the decider that follows a baseline on instances of `problem`."""
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
-    sizes = sorted((n_vehicles, n_tasks)) if rule == yardsticks.ASSIGNMENT else (0, 0)
+    sizes = sorted((n_vehicles, n_tasks)) if rule == baselines.ASSIGNMENT else (0, 0)
     value, vehicle = np.empty((n_vehicles, n_tasks)), np.empty(n_vehicles, np.int64)
-    return YardstickDecider(rule, value, vehicle, allocate_matching(*sizes))
+    return BaselineDecider(rule, value, vehicle, allocate_matching(*sizes))
 
 
 def allocate_networks(
@@ -202,11 +200,11 @@ def make_index_decider(index: Index, problem: S.Problem, greedy: bool) -> IndexD
 
 @inner_kernel
 def relieve(problem, state, b, relief, beyond, chosen):
-    """Return what a yardstick decides where more than so many tasks wait for each vehicle, else `chosen`."""
+    """Return what a baseline decides where more than so many tasks wait for each vehicle, else `chosen`."""
     n_vehicles = problem.instance[state.episode[b].instance].n_vehicles
     if state.episode[b].pool_size <= beyond * n_vehicles:
         return chosen
-    return yardsticks.choose_by_yardstick(problem, state, b, relief)
+    return baselines.choose_by_baseline(problem, state, b, relief)
 
 
 def find_relief(problem, state, b, relief, beyond, chosen):
@@ -215,7 +213,7 @@ def find_relief(problem, state, b, relief, beyond, chosen):
 
 
 def _find_relief(problem, state, b, relief, beyond, chosen):
-    if getattr(relief, "instance_class", None) is YardstickDecider:
+    if getattr(relief, "instance_class", None) is BaselineDecider:
         return lambda problem, state, b, relief, beyond, chosen: relieve(
             problem, state, b, relief, beyond, chosen
         )
@@ -336,8 +334,8 @@ def decide_by_agents(problem, state, b, decider, row, key, decision):
 
 
 KINDS: dict[type, Callable[..., tuple[int, int, int]]] = {
-    RuleDecider: baselines.decide_by_rule,
-    YardstickDecider: yardsticks.decide_by_yardstick,
+    RuleDecider: drawn.decide_by_rule,
+    BaselineDecider: baselines.decide_by_baseline,
     OwnDecider: decide_by_own,
     IndexDecider: decide_by_function,
     NetworkDecider: decide_by_network,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciding import completion
+from acerl_np.kernels.deciding import greedy_rollout
 from acerl_np.kernels.driving import offers, ways
 from acerl_np.kernels.ground import random
 from acerl_np.kernels.ground import state as S
@@ -88,7 +88,7 @@ class Floor(NamedTuple):
 
     def free(self, vehicle: int) -> float:
         """Time until a vehicle is free, s: 0 if it is, inf if nobody knows."""
-        return completion.find_free(self.problem, self.state, self.b, vehicle, True)[0]
+        return greedy_rollout.find_free(self.problem, self.state, self.b, vehicle, True)[0]
 
     def next_free(self) -> float:
         """Time until the next vehicle that is not idle is free, s; inf if there is none."""

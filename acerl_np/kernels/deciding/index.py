@@ -2,8 +2,8 @@
 
 A pair is described by features in units of the floor, so that one function serves any floor and fleet:
 times are divided by the time that a vehicle takes for the mean distance between two sites. Some of them say
-what becomes of all the tasks that wait already, see `completion`; those of call-backs and of batteries come
-after these, then those of chains, and features of users last.
+what becomes of all the tasks that wait already, see `greedy_rollout`; those of call-backs and of batteries
+come after these, then those of chains, and features of users last.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciding import completion as C
+from acerl_np.kernels.deciding import greedy_rollout as G
 from acerl_np.kernels.deciding.own import OwnPairs, allocate_asked, rate_pairs
 from acerl_np.kernels.driving import energy, offers
 from acerl_np.kernels.episode import chains
@@ -23,10 +23,10 @@ from acerl_np.support.compiled import inner_kernel, kernel
 
 F = np.float32
 
-# Those of a completion are in the order of its results.
+# Those of a rollout are in the order of its results.
 N_INDEX_FEATURES = 18
 APPROACH, LOADED, SLACK, LATENESS, WAITING, COMPLETED = range(6)
-CURRENT, GAIN, LEVEL, RESERVE, CHARGER_NEAR = range(COMPLETED + C.N_RESULTS, N_INDEX_FEATURES - 3)
+CURRENT, GAIN, LEVEL, RESERVE, CHARGER_NEAR = range(COMPLETED + G.N_RESULTS, N_INDEX_FEATURES - 3)
 WORK_LEFT, MACHINE_BUSY, READY_IN = range(CHARGER_NEAR + 1, N_INDEX_FEATURES)
 
 N_WAIT_FEATURES = 6
@@ -70,11 +70,11 @@ class Pairs(NamedTuple):
     score : ndarray(float64, (P,))
     x : ndarray(float32, (P, N_INDEX_FEATURES + G)), features of each pair
     wait : ndarray(float32, (N_WAIT_FEATURES,)), features of waiting
-    place : ndarray(int64, (W * K, 2)), vehicle and task of all that are possible, by the completion's numbers
+    place : ndarray(int64, (W * K, 2)), vehicle and task of all that are possible, by the rollout's numbers
     lead, weight : ndarray(float64, (W * K,)), by how much their priority leads, and their keys; `weight` is
         also scratch of a draw
     kept : ndarray(int64, (P,)), those that are compared
-    completion : Completion, of W vehicles and K tasks
+    rollout : GreedyRollout, of W vehicles and K tasks
     asked : OwnPairs, for features of users
     """
 
@@ -88,14 +88,14 @@ class Pairs(NamedTuple):
     lead: np.ndarray
     weight: np.ndarray
     kept: np.ndarray
-    completion: C.Completion
+    rollout: G.GreedyRollout
     asked: OwnPairs
 
 
 def allocate_pairs(n_vehicles: int, n_tasks: int, n_own: int = 0) -> Pairs:
     """Return room for the pairs of so many vehicles and tasks, and so many features of users."""
-    completion = C.allocate_completion(n_vehicles, n_tasks)
-    possible = completion.loaded.size
+    rollout = G.allocate_rollout(n_vehicles, n_tasks)
+    possible = rollout.loaded.size
     n = min(MOST_PAIRS, possible)
     return Pairs(
         n=np.zeros(1, np.int64),
@@ -108,14 +108,14 @@ def allocate_pairs(n_vehicles: int, n_tasks: int, n_own: int = 0) -> Pairs:
         lead=np.empty(possible),
         weight=np.empty(possible + 1),
         kept=np.empty(n, np.int64),
-        completion=completion,
+        rollout=rollout,
         asked=allocate_asked(n if n_own else 0),
     )
 
 
 @inner_kernel
 def write_features(problem, state, b, index, own, w, k, x):
-    """Write the features of the pair of vehicle w and task k of a completion."""
+    """Write the features of the pair of vehicle w and task k of a rollout."""
     i = state.episode[b].instance
     per_second = 1.0 / problem.unit[i].seconds
     since = state.waiting_since[b, state.pool[b, own.position[k]]]
@@ -134,9 +134,9 @@ def write_features(problem, state, b, index, own, w, k, x):
         write_vehicle_features(problem, state, b, own, w, k, x)
     if not completes:
         return
-    C.complete(problem, i, own, w, k)
-    for n in range(C.N_RESULTS):
-        x[COMPLETED + n] = own.result[n] * (1.0 if n == C.N_LATE else per_second)
+    G.rollout_greedily(problem, i, own, w, k)
+    for n in range(G.N_RESULTS):
+        x[COMPLETED + n] = own.result[n] * (1.0 if n == G.N_LATE else per_second)
 
 
 @kernel
@@ -180,7 +180,7 @@ def write_waiting(problem, state, b, planned_breakdowns, x):
         if offers.is_free(state, b, v):
             n_free += 1
         else:
-            soonest = min(soonest, C.find_free(problem, state, b, v, planned_breakdowns)[0])
+            soonest = min(soonest, G.find_free(problem, state, b, v, planned_breakdowns)[0])
     size = state.episode[b].pool_size
     for k in range(size):
         due = min(due, S.find_due(problem, state, b, state.pool[b, k]) - now)
@@ -225,10 +225,10 @@ def write_own_features(problem, state, b, index, pairs, key, decision):
 def score_pairs(problem, state, b, index, row, pairs, key, decision):
     """Score every pair of episode b that is possible; list them by vehicle, then by place in the pool.
 
-    On a large floor those that `gather` looks at.
+    On a large floor those that `collect_candidates` looks at.
     """
-    own, n = pairs.completion, 0
-    C.gather(problem, state, b, index.planned_breakdowns, own)
+    own, n = pairs.rollout, 0
+    G.collect_candidates(problem, state, b, index.planned_breakdowns, own)
     for w in range(own.n[1]):
         v = own.vehicle[w]
         if not offers.has_choice(problem, state, b, v):
@@ -240,7 +240,7 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
                 pairs.lead[n] = own.urgent[k]
                 pairs.weight[n] = own.key[0, w, k]
                 n += 1
-    pairs.n[0] = C.keep_least(pairs.lead, pairs.weight, n, MOST_PAIRS, pairs.kept)
+    pairs.n[0] = G.keep_least(pairs.lead, pairs.weight, n, MOST_PAIRS, pairs.kept)
     for n in range(pairs.n[0]):
         w, k = pairs.place[pairs.kept[n]]
         write_features(problem, state, b, index, own, w, k, pairs.x[n])

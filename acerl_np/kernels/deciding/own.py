@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciding.baselines import RANDOM, choose_vehicle
+from acerl_np.kernels.deciding.drawn import RANDOM, choose_vehicle
 from acerl_np.kernels.deciding.floor import Floor, Rows, Tables, list_rows, list_tables, with_guards
 from acerl_np.kernels.driving.offers import find_priority, is_free, is_offered
 from acerl_np.kernels.ground.random import draw_uniform

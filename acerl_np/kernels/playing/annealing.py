@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciding import baselines, rules
+from acerl_np.kernels.deciding import drawn, rules
 from acerl_np.kernels.driving import offers
 from acerl_np.kernels.episode import events
 from acerl_np.kernels.ground import random
@@ -63,7 +63,7 @@ def play_genes(problem, state, b, instance, genes, actions, is_open):
     n_vehicles = problem.instance[instance].n_vehicles
     k = 0
     while state.episode[b].phase == S.RUNNING and k < len(actions):
-        several = baselines.count_choices(problem, state, b) > 1
+        several = drawn.count_choices(problem, state, b) > 1
         is_open[k] = several or state.episode[b].pool_size > 1
         v = genes[k] // rules.N_RULES
         while not offers.has_choice(problem, state, b, v):

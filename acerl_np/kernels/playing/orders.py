@@ -30,7 +30,7 @@ MOVED, SWAPPED, ONE_GIVEN = 0.4, 0.65, 0.9
 """Shares of the changes, added up: a chain's turn moved, two swapped, a task to another vehicle; else two."""
 
 
-class Orders(NamedTuple):
+class OrderSearch(NamedTuple):
     """Scratch of an order that is played: n tasks, V vehicles, K machines with at most P servers each.
 
     Attributes
@@ -55,14 +55,14 @@ class Orders(NamedTuple):
     outcome: np.ndarray
 
 
-def allocate_orders(problem: S.Problem) -> Orders:
+def allocate_orders(problem: S.Problem) -> OrderSearch:
     """Return scratch for orders of the instances of `problem`."""
     n, n_vehicles = problem.record.shape[1], problem.fleet.shape[1]
     n_machines, n_servers = problem.servers.shape[1], int(problem.servers.max(initial=1))
     sequence, vehicle, known, ready, done = np.zeros((5, n), np.int64)
     place, site, free = np.zeros((3, n_vehicles), np.int64)
     server, outcome = np.zeros((n_machines, n_servers), np.int64), np.zeros(S.N_OUTCOME_FIELDS)
-    return Orders(sequence, vehicle, known, ready, done, place, site, free, server, outcome)
+    return OrderSearch(sequence, vehicle, known, ready, done, place, site, free, server, outcome)
 
 
 @inner_kernel
@@ -216,7 +216,7 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
     key : ndarray(uint32, (4,)), stream of the draws
     n_steps : int, orders to play
     cost_limit : float, the cost of a kept sequence is below it where that is within reach
-    orders : Orders, scratch
+    orders : OrderSearch, scratch
     found : Found, output
     """
     n, n_vehicles = S.count_rows(problem, i)

@@ -96,7 +96,7 @@ export class Run extends Scene {
       [...drive.places, ...(drive.arrived ? [stand(drive.end, drive.site)] : [])])];
     return { places, trips, errands, stops, levels, capacity };
   }
-  /** From when until when a yardstick decided in the place of an index policy, and which. */
+  /** From when until when a baseline decided in the place of an index policy, and which. */
   findHanded() {
     const { decisions, handed } = this;
     if (!decisions.some(({ by }) => by === INDEX)) return;

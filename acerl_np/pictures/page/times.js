@@ -119,7 +119,7 @@ export class CurveView extends TimeView {
     const { most } = this.scene.day, base = this.bottom - 4, { left, right } = this;
     /** @param {number} count */
     const toY = (count) => base - (count / most) * (base - 8);
-    // A band where a yardstick decided in the policy's place.
+    // A band where a baseline decided in the policy's place.
     this.clip(pen, () => this.scene.handed.forEach(({ start, end }) => {
       pen.box(this.toX(start), 0, Math.max(1, this.toX(end) - this.toX(start)), this.height, { fill: "handed" });
     }));

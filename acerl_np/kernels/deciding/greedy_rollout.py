@@ -33,10 +33,11 @@ N_RESULTS = 5
 LAST_END, TOTAL_LATE, N_LATE, EMPTY, IMBALANCE = range(N_RESULTS)
 
 
-class Completion(NamedTuple):
+class GreedyRollout(NamedTuple):
     """Scratch: the tasks and vehicles that are looked at, and how the tasks are completed.
 
-    K tasks, W vehicles. What `gather` finds holds for all pairs of a decision; `complete` works on the rest.
+    K tasks, W vehicles. What `collect_candidates` finds holds for all pairs of a decision;
+    `rollout_greedily` works on the rest.
 
     Attributes
     ----------
@@ -53,18 +54,18 @@ class Completion(NamedTuple):
     reach : ndarray(float64, (W, K)), s, from where it is free to each pickup
     loaded : ndarray(float64, (W, K)), s, pickup to delivery, handling included
     end, key : ndarray(float64, (2, W, K)), s, when each vehicle would deliver each task next, and the key of
-        that, the least comes first; in row 0 from where it is free, in row 1 from where `complete` has
-        brought it
+        that, the least comes first; in row 0 from where it is free, in row 1 from where
+        `rollout_greedily` has brought it
     offset : ndarray(float64, (W, K)), s, the part of a key that does not change; inf for what it cannot carry
     first : ndarray(int64, (W,)), the task that comes first for each vehicle, -1 for none
     first_key : ndarray(float64, (W,)), its key
     rest : ndarray(float64, (W,)), s, and site : ndarray(int64, (W,))
-        During the completion: until each vehicle is free, and where.
+        During the rollout: until each vehicle is free, and where.
     row, best : ndarray(int64, (W,)), and bound : ndarray(float64, (W,))
         Which row counts, its next task, which may be gone by now, and the key of that.
     is_done : ndarray(bool, (K,)); left : ndarray(int64, (K,)), tasks that still wait
     most_slack : ndarray(float64, (1,)), s
-    result : ndarray(float64, (N_RESULTS,)), what the last completion came to
+    result : ndarray(float64, (N_RESULTS,)), what the last rollout came to
         LAST_END : s, when the last vehicle is free
         TOTAL_LATE, N_LATE : s late in all, and late tasks, each by the weight of its class
         EMPTY : s without a load
@@ -106,7 +107,7 @@ class Completion(NamedTuple):
     least: np.ndarray
 
 
-def allocate_completion(n_vehicles: int, n_tasks: int) -> Completion:
+def allocate_rollout(n_vehicles: int, n_tasks: int) -> GreedyRollout:
     """Return room for so many vehicles and tasks."""
     k, w = min(MOST_TASKS, n_tasks), min(MOST_VEHICLES, n_vehicles)
     largest = max(n_vehicles, n_tasks)
@@ -118,7 +119,7 @@ def allocate_completion(n_vehicles: int, n_tasks: int) -> Completion:
     real |= dict.fromkeys(("reach", "loaded", "offset"), (w, k))
     real |= {"end": (2, w, k), "key": (2, w, k), "most_slack": 1, "result": N_RESULTS}
     real |= {"lead": largest, "least": largest}
-    return Completion(
+    return GreedyRollout(
         is_done=np.empty(k, np.bool_),
         **{name: np.zeros(n, np.int64) for name, n in whole.items()},
         **{name: np.zeros(shape) for name, shape in real.items()},
@@ -280,7 +281,7 @@ def keep_vehicles(problem, state, b, planned_breakdowns, own):
 
 
 @inner_kernel
-def gather(problem, state, b, planned_breakdowns, own):
+def collect_candidates(problem, state, b, planned_breakdowns, own):
     """Find the tasks and vehicles that matter for this decision, and all that its pairs share."""
     i = state.episode[b].instance
     now = np.float64(state.episode[b].time)
@@ -386,7 +387,7 @@ def take_next(own, n_left):
 
 
 @inner_kernel
-def complete(problem, i, own, w, u):
+def rollout_greedily(problem, i, own, w, u):
     """Let vehicle w take task u now, and all take what waits greedily; `own.result` says what comes of it."""
     distance = problem.distance[problem.instance[i].layout]
     n_left = own.n[0]

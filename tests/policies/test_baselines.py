@@ -1,4 +1,4 @@
-"""Rules and yardsticks: recorded expectations, and by hand; `kernels.test_deciders` has their oracle."""
+"""Rules and baselines: recorded expectations, and by hand; `kernels.test_deciders` has their oracle."""
 
 import csv
 from pathlib import Path
@@ -10,7 +10,7 @@ from worlds import World, make_task, straight_floor
 
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.policies.rules import POLICY_NAMES, RULES, YARDSTICKS, find_policy_name
+from acerl_np.policies.rules import BASELINES, POLICY_NAMES, RULES, find_policy_name
 
 EXPECTATIONS = Path(__file__).parents[1] / "data" / "rule-expectations.csv"
 
@@ -102,8 +102,8 @@ def test_who_has_waited_may_be_farther_away(waited, chosen):
 
 
 def test_names_of_policies_whatever_their_case():
-    assert [find_policy_name(name.upper()) for name in YARDSTICKS] == list(YARDSTICKS)
+    assert [find_policy_name(name.upper()) for name in BASELINES] == list(BASELINES)
     assert find_policy_name("edd") == "EDD"
-    assert set(YARDSTICKS) < set(RULES) == set(POLICY_NAMES)
+    assert set(BASELINES) < set(RULES) == set(POLICY_NAMES)
     with pytest.raises(acerl_np.PolicyError, match="policy 'SPT': unknown; expected one of FCFS"):
         find_policy_name("SPT")

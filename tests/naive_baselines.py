@@ -1,4 +1,4 @@
-"""The yardsticks on the slow simulator, from their words: the oracle of `kernels.deciding.yardsticks`."""
+"""The baselines on the slow simulator, from their words: the oracle of `kernels.deciding.baselines`."""
 
 import full
 import naive_index
@@ -9,7 +9,7 @@ FORBIDDEN = 10**14
 
 
 def choose(slow, rule):
-    """Vehicle and position in the pool that a yardstick takes first, but for "assignment"."""
+    """Vehicle and position in the pool that a baseline takes first, but for "assignment"."""
     idle = sum(vehicle.status == full.IDLE for vehicle in slow.vehicles)
 
     def measure(v, k):
@@ -20,7 +20,7 @@ def choose(slow, rule):
 
 
 def choose_of(pairs, pool, rule, n_free, measure):
-    """Which of the possible pairs (vehicle, position in the pool) a yardstick takes first.
+    """Which of the possible pairs (vehicle, position in the pool) a baseline takes first.
 
     measure : seconds of a pair's approach, and until its task is ready
     """
