@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OUTCOMES = Path(__file__).with_suffix(".csv")
 SECONDS = 600
 """After so long a mutant counts as caught: the tests hang."""
-COPIED = ("acerl_np", "tests", "instances", "docs", "examples", "benchmarks")
+COPIED = ("acerl_np", "studies", "tests", "instances", "docs", "examples", "benchmarks")
 QUICK = ("kernels: equally good members swap", "files: bytes need not be on the disk")
 
 
@@ -671,8 +671,8 @@ MUTANTS = [
     Mutant(
         "evaluation: the best rule may be beyond the limit",
         "evaluation/margin.py",
-        "return trials.unfinished > 0, not within, ",
-        "return trials.unfinished > 0, False, ",
+        'if not trials.unfinished and average(name, "cost") < trials.cost_limit',
+        "if not trials.unfinished",
         f"{VERDICT} tests/evaluation/test_hindsight.py {METRICS}",
     ),
     Mutant(

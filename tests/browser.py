@@ -50,3 +50,8 @@ def emulate(chrome, width=1400, height=900, **features):
     chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     chosen = [{"name": k.replace("_", "-"), "value": v} for k, v in features.items()]
     chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": chosen})
+
+
+def ask(chrome, words, *arguments):
+    """The value of an expression on the page."""
+    return chrome.execute_script(f"return {words}", *arguments)

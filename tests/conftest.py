@@ -154,6 +154,25 @@ def pytest_sessionfinish(session):
         Path(path).write_text(json.dumps(costs), encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory):
+    """A browser, for modules that are left out where there is none."""
+    from browser import open_browser
+
+    with open_browser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Two workers in processes of their own."""
+    from acerl_np.support.processes import ProcessTeam
+
+    team = ProcessTeam(2, time_limit=300.0)
+    yield team
+    team.close()
+
+
 # How commands are tried: in an empty folder, in this process.
 
 

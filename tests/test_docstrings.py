@@ -98,15 +98,6 @@ def test_examples_show_what_comes_out(path):
     assert results.failed == 0
 
 
-def test_the_check_sees_a_difference():
-    docstring = (
-        "'''Do.\n\nParameters\n----------\na, c : int\n    Two.\n\nReturns\n-------\nint\n'''"
-    )
-    code = f"def f(a, b):\n    {docstring}".replace("\n", "\n    ")
-    [(path, _, parameters, docstring)] = definitions(ast.parse(code))
-    assert (path, parameters, documented(docstring)) == (("f",), ["a", "b"], ["a", "c"])
-
-
 @pytest.mark.parametrize("package", [acerl_np, acerl_np.evolution])
 def test_type_checkers_see_the_names_that_programs_do(package):
     """Each from the module where it is defined."""

@@ -8,16 +8,8 @@ from trainings import list_differences
 
 import acerl_np
 from acerl_np.evaluation.hindsight import find_references
-from acerl_np.support.processes import ProcessTeam
 
 SUITE = acerl_np.load_suite("dmh-train")[:3]
-
-
-@pytest.fixture(scope="module")
-def processes():
-    team = ProcessTeam(2)
-    yield team
-    team.close()
 
 
 def make_policies():

@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from browser import emulate, open_browser, skip_without_browser
+from browser import ask, emulate, skip_without_browser
 from live_plant import LAYOUT, PAGE, Plant, make_fleet, serving
 from pages import EVIL, make_instance, make_powered
 
@@ -20,16 +20,6 @@ skip_without_browser()
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def chrome(tmp_path_factory):
-    with open_browser(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
-
-
-def ask(chrome, words, *arguments):
-    return chrome.execute_script(f"return {words}", *arguments)
 
 
 def read_text(chrome, name):

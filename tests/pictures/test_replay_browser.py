@@ -6,7 +6,7 @@ from datetime import datetime
 
 import numpy as np
 import pytest
-from browser import emulate, open_browser, skip_without_browser
+from browser import ask, emulate, skip_without_browser
 from pages import EVIL, make_chained, make_instance, make_meeting, make_powered
 from worlds import make_task
 
@@ -18,12 +18,6 @@ from acerl_np.simulation.scene import STATUSES
 
 skip_without_browser()
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def chrome(tmp_path_factory):
-    with open_browser(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +40,6 @@ def show(chrome, tmp_path):
     chrome.get_log("browser")
     yield open_page
     assert chrome.get_log("browser") == []
-
-
-def ask(chrome, words, *arguments):
-    """The value of an expression on the page."""
-    return chrome.execute_script(f"return {words}", *arguments)
 
 
 def seek(chrome, moment):

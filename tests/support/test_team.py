@@ -23,13 +23,6 @@ from acerl_np.support.processes import TRIES, ProcessTeam
 from acerl_np.support.team import PENDING, Team, find_team, find_versions, work
 
 
-@pytest.fixture(scope="module")
-def processes():
-    team = ProcessTeam(2)
-    yield team
-    team.close()
-
-
 def refuse(team, function, arguments, message, kind=WorkerError):
     """A run ends with one line."""
     with pytest.raises(kind, match=message) as caught:

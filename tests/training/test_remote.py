@@ -11,7 +11,6 @@ from trainings import read_state
 
 import acerl_np
 from acerl_np.support.errors import WorkerError
-from acerl_np.support.processes import ProcessTeam
 from acerl_np.training import remote
 
 pytestmark = pytest.mark.filterwarnings("ignore:a generation takes")
@@ -42,13 +41,6 @@ def train(name):
     trainer = start(name)
     trainer.run()
     return trainer
-
-
-@pytest.fixture(scope="module")
-def processes():
-    team = ProcessTeam(2, time_limit=300.0)
-    yield team
-    team.close()
 
 
 @pytest.mark.parametrize("name", [*CONFIGS, "index", "own feature"])

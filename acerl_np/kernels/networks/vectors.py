@@ -53,7 +53,7 @@ def add_noise(vectors, member, layer, features, n, n_in, shift, scale, out):
     Parameters
     ----------
     features : Features, n inputs that are not zero
-    n_in : int, all inputs; a further row is that of the biases
+    n_in : int, all inputs but the row of the biases behind them
     shift, scale : float32, of the first layer's standardisation
     """
     value, shapes, rank = vectors.value[member], vectors.shapes, vectors.rank
