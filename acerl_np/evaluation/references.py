@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from acerl_np.policies.origin import GOAL
 from acerl_np.problem import json_tree
 from acerl_np.problem.bundled import instances_folder
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.support.errors import ConfigError, InputError, LayoutError
+from acerl_np.support.errors import InputError, LayoutError
 from acerl_np.support.fields import MOST
 from acerl_np.support.files import read_text, write_atomically
 
@@ -44,20 +44,11 @@ class Reference:
         return self.cost < self.goal.cost_limit
 
 
-def _read_goal(value: Any, where: str) -> Goal:
-    if not isinstance(value, dict):
-        json_tree.refuse(where, value, "a table")
-    try:
-        return Goal.from_dict(value)
-    except (ConfigError, TypeError) as error:
-        raise LayoutError(f"{where}: {error}") from error
-
-
 SECONDS, NUMBER = json_tree.number(0.0, 1e12), json_tree.number(-MOST, MOST)
 REFERENCE = json_tree.table(
     {
         **dict.fromkeys(("instance", "content_hash"), json_tree.text()),
-        "goal": json_tree.Key(reader=_read_goal),
+        "goal": GOAL,
         **dict.fromkeys(("makespan", "tardiness"), SECONDS),
         **dict.fromkeys(("value", "cost"), NUMBER),
         "actions": json_tree.items(json_tree.whole(0, 10**12), 0, 10**6),
@@ -70,7 +61,7 @@ FORM = json_tree.table({"format": json_tree.one(), "references": LIST}, dict)
 
 def save_references(path: str | os.PathLike[str], references: Sequence[Reference]) -> None:
     """Write references as JSON, atomically."""
-    lines = [json.dumps({**vars(item), "goal": item.goal.to_dict()}) for item in references]
+    lines = [json.dumps(REFERENCE.write(item)) for item in references]
     text = '{"format": 1, "references": [\n' + ",\n".join(lines) + "\n]}\n"
     write_atomically(path, text.encode())
 

@@ -16,6 +16,7 @@ from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.metrics import compare_paired, standard_error
 from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
 from acerl_np.policies.agent import as_decider
+from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.rules import BASELINES
 from acerl_np.problem.choices import COMMITMENT
 from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
@@ -312,61 +313,66 @@ def what_if(
     [4]
     >>> [answer] = answer_target(rows, Target.read("utilisation<95%"))
     """
-    chosen = list_instances(records)
-    if not chosen:
-        raise InputError("no records; expected at least one")
-    check_names(chosen)
+    chosen, playing = _check_floor(records), playing or Playing(trials=1)
     first = chosen[0].layout
-    for record in chosen:
-        layout = record.layout
-        if (layout.floor_hash, layout.fleet_hash) != (first.floor_hash, first.fleet_hash):
-            raise InputError(
-                f"{record.name}: another floor or fleet than {chosen[0].name}'s; expected the same for all "
-                "records"
-            )
-    playing = playing or Playing(trials=1)
     settings = list_settings(first, knobs)
     words = [show_setting({name: setting[name] for name in knobs}) for setting in settings]
-    seated: dict[str, Any] = {
-        label: policy if isinstance(policy, tuple) else as_decider(policy, chosen, playing.goal)
-        for label, policy in (policies or {BEST: BASELINES, **STANDING}).items()
-    }
+    deciders: dict[str, dict[str, BasePolicy]] = {}
+    for label, policy in (policies or {BEST: BASELINES, **STANDING}).items():
+        several = policy if isinstance(policy, tuple) else (policy,)
+        deciders[label] = {str(x): as_decider(x, chosen, playing.goal) for x in several}
     shifts = []
-    for k, setting in enumerate(settings):
+    for setting, told in zip(settings, words, strict=True):
         try:
             shifts.append(make_shifts(chosen, setting, playing.seed, demand_by))
         except RecordError as error:
-            raise RecordError(f"{words[k]}: {error}") from error
-        for label, policy in seated.items():
+            raise RecordError(f"{told}: {error}") from error
+        for label, some in deciders.items():
             try:
-                for shift in () if isinstance(policy, tuple) else shifts[k]:
+                for policy, shift in itertools.product(some.values(), shifts[-1]):
                     policy.check_fits(shift)
             except PolicyError as error:
-                raise PolicyError(f"{label}: {words[k]}: {error}") from error
+                raise PolicyError(f"{label}: {told}: {error}") from error
     keys = stream_keys(chosen, playing.trials, playing.seed)
-    measure = "value" if target is None else target.measure
     # By setting and label; of the best of several each of them.
-    played = list[list[dict[str, Trials]]]()
+    played = list[dict[str, dict[str, Trials]]]()
     for k, own in enumerate(shifts):
-        named = [x if isinstance(x, tuple) else (x,) for x in seated.values()]
         played.append(
-            [{str(x): play_policy(x, own, playing, keys=keys) for x in some} for some in named]
+            {
+                label: {name: play_policy(x, own, playing, keys=keys) for name, x in some.items()}
+                for label, some in deciders.items()
+            }
         )
         if report is not None:
             report(k + 1, len(settings), words[k])
+    measure = "value" if target is None else target.measure
     rows: list[Row] = []
     for k, (setting, own) in enumerate(zip(settings, shifts, strict=True)):
         is_base = all(knob.find(first) == setting[name] for name, knob in KNOBS.items())
         n_tasks = float(np.mean([shift.n_tasks for shift in own]))
-        for j, label in enumerate(seated):
+        for label, found in played[k].items():
             rules: tuple[str, ...] = ()
-            [*several] = played[k][j].values()
-            trials = several[0]
-            if len(several) > 1:
-                rules, trials = _choose_best([x[j] for x in played], k, measure)
+            trials = next(iter(found.values()))
+            if len(found) > 1:
+                rules, trials = _choose_best([x[label] for x in played], k, measure)
             rows.append(Row(setting, is_base, label, rules, n_tasks, trials, trials))
     base = {row.policy: row.trials for row in rows if row.is_base}
     return [replace(row, base=base[row.policy]) for row in rows]
+
+
+def _check_floor(records: Instance | Sequence[Instance]) -> list[Instance]:
+    """Return the records, which have names of their own and are of one floor and fleet."""
+    chosen = list_instances(records)
+    if not chosen:
+        raise InputError("no records; expected at least one")
+    check_names(chosen)
+    first = chosen[0]
+    for record in chosen:
+        hashes = [(x.layout.floor_hash, x.layout.fleet_hash) for x in (record, first)]
+        if hashes[0] != hashes[1]:
+            read = f"{record.name}: another floor or fleet than {first.name}'s"
+            raise InputError(f"{read}; expected the same for all records")
+    return chosen
 
 
 def _choose_best(

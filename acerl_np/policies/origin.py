@@ -11,19 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.problem import packing
+from acerl_np.problem import json_tree, packing
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.limits import MAX_VEHICLES
 from acerl_np.support.errors import (
+    ConfigError,
     InputError,
+    LayoutError,
     PolicyError,
     PolicyWarning,
     describe,
     list_some,
     make_printable,
 )
-from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import MAX_TEXT_BYTES
 from acerl_np.support.version import __version__
 
@@ -33,7 +35,10 @@ PREFIX = "origin."
 SHOWN = 8
 """Most vehicles, and half of the most floors, that a line names."""
 
-TEXT, HASH = Field(str), re.compile("[0-9a-f]{64}")
+
+def is_hash(value: object) -> bool:
+    """Whether a value is a hash as files hold it."""
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
 @dataclass(frozen=True)
@@ -157,14 +162,7 @@ class Origin:
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:
-        data: dict[str, Any] = {
-            "version": self.version,
-            "places": [{**vars(place), "vehicles": list(place.vehicles)} for place in self.places],
-            "records": [vars(record) for record in self.records],
-        }
-        if self.goal != PAPER:
-            data["goal"] = self.goal.to_dict()
-        arrays = {"facts": packing.pack_json(data)}
+        arrays = {"facts": packing.pack_json(FACTS.write(self))}
         if self.history:
             arrays["history"] = packing.pack_instances(self.history)
         return arrays
@@ -182,18 +180,7 @@ class Origin:
             for name, array in arrays.items():
                 if array.dtype != np.uint8 or array.ndim != 1 or array.size > MAX_TEXT_BYTES:
                     raise PolicyError(f"{name}: read {array.dtype} of shape {array.shape}")
-            data = packing.unpack_json(arrays["facts"])
-            origin = cls(
-                tuple(_read_place(item) for item in data["places"]),
-                tuple(
-                    TrainingRecord(_read_text(item, "name"), _read_hash(item, "content_hash"))
-                    for item in data["records"]
-                ),
-                _read_text(data, "version"),
-                Goal.from_dict(data["goal"]) if "goal" in data else PAPER,
-            )
-            if not origin.places:
-                raise PolicyError("no floor")
+            origin: Origin = FACTS.read("", packing.unpack_json(arrays["facts"]))
             if "history" not in arrays:
                 return origin
             # What a record asks of its fleet matters to those who play it.
@@ -204,21 +191,32 @@ class Origin:
             return replace(origin, history=tuple(history))
 
 
-def _read_text(data: Mapping[str, Any], name: str) -> str:
-    return str(TEXT.read(name, data[name], PolicyError))
+def _read_goal(value: Any, where: str) -> Goal:
+    if not isinstance(value, dict):
+        json_tree.refuse(where, value, "a table")
+    try:
+        return Goal.from_dict(value)
+    except (ConfigError, TypeError) as error:
+        raise LayoutError(f"{where}: {error}") from error
 
 
-def _read_hash(data: Mapping[str, Any], name: str) -> str:
-    value = _read_text(data, name)
-    return (
-        value if HASH.fullmatch(value) else refuse(name, value, "a hash of 64 digits", PolicyError)
-    )
+GOAL = json_tree.Key(reader=_read_goal, writer=Goal.to_dict)
+"""Key of a goal in a file."""
 
-
-def _read_place(item: Mapping[str, Any]) -> Place:
-    vehicles = tuple(TEXT.read("vehicles", name, PolicyError) for name in item["vehicles"])
-    floor_hash, fleet_hash = (_read_hash(item, name) for name in ("floor_hash", "fleet_hash"))
-    return Place(_read_text(item, "floor"), floor_hash, vehicles, fleet_hash)
+TEXT = json_tree.Key(str)
+HASH = json_tree.leaf(is_hash, "a hash of 64 digits", str)
+PLACE = {"floor": TEXT, "floor_hash": HASH, "fleet_hash": HASH}
+PLACE["vehicles"] = json_tree.items(TEXT, 0, MAX_VEHICLES)
+RECORD = {"name": TEXT, "content_hash": HASH}
+FACTS = json_tree.table(
+    {
+        "version": TEXT,
+        "places": json_tree.items(json_tree.table(PLACE, Place), 1, 10**6),
+        "records": json_tree.items(json_tree.table(RECORD, TrainingRecord), 0, 10**6),
+        "goal": replace(GOAL, default=PAPER, brief=True),
+    },
+    Origin,
+)
 
 
 def _name_floor(place: Place) -> str:

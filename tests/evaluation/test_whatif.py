@@ -104,25 +104,25 @@ def let_play(monkeypatch, values):
     """Let each policy have these objectives, and waiting times."""
 
     def play(policy, instances, playing, *, keys):
-        value, *waiting = values[policy]
+        value, *waiting = values[policy.name]
         return make_trials(value, **({"waiting": waiting[0]} if waiting else {}))
 
     monkeypatch.setattr(whatif, "play_policy", play)
 
 
 def test_the_best_rule_is_told_by_the_other_records(monkeypatch, shifts):
-    """`one` is far better on the first record alone, `other` a little on the two others."""
-    let_play(monkeypatch, {"one": [[0.0, 6.0, 6.0]], "other": [[9.0, 5.0, 5.0]]})
-    [row] = what_if(shifts, {}, {"best": ("one", "other")})
+    """EDD is far better on the first record alone, STD a little on the two others."""
+    let_play(monkeypatch, {"EDD": [[0.0, 6.0, 6.0]], "STD": [[9.0, 5.0, 5.0]]})
+    [row] = what_if(shifts, {}, {"best": ("EDD", "STD")})
     assert row.trials.value.ravel().tolist() == [9.0, 6.0, 6.0]
-    assert row.rules == ("one", "other")
-    [row] = what_if(shifts[:1], {}, {"best": ("other", "one")})
+    assert row.rules == ("EDD", "STD")
+    [row] = what_if(shifts[:1], {}, {"best": ("STD", "EDD")})
     assert row.trials.value[0, 0] == 9.0  # the first, as nobody else can tell
-    # That of the least of what the target measures; equals in it are told apart by the objective.
-    for waiting, rule in ((7.0, "other"), (9.0, "one")):
-        let_play(monkeypatch, {"one": ([1.0] * 3, [9.0] * 3), "other": ([5.0] * 3, [waiting] * 3)})
-        rules = {"best": ("one", "other")}
-        assert what_if(shifts, {}, rules)[0].rules == ("one",)
+    # That of the least of what the target measures; of equals the first.
+    for waiting, rule in ((7.0, "STD"), (9.0, "EDD")):
+        let_play(monkeypatch, {"EDD": ([1.0] * 3, [9.0] * 3), "STD": ([5.0] * 3, [waiting] * 3)})
+        rules = {"best": ("EDD", "STD")}
+        assert what_if(shifts, {}, rules)[0].rules == ("EDD",)
         [row] = what_if(shifts, {}, rules, target=Target("waiting", 120.0))
         assert row.rules == (rule,) and row.measure("waiting")[0] == waiting
 
