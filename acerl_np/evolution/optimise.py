@@ -6,7 +6,7 @@ import inspect
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
@@ -139,85 +139,18 @@ noise_decay_every, antithetic
     (array([1., 1.]), True)
     """
     given = locals()
-    for name in unknown.keys() & {"n_instances", "sampler", "alpha_u", "advantage"}:
-        expected = "none, as a function of x knows no instances; see Evolution"
-        refuse(name, unknown[name], expected, ConfigError)
-    if unknown:
-        refuse_unknown(unknown, list(inspect.signature(optimize).parameters)[:-1])
-    functions = {"function": function, "constraints": constraints, "callback": callback}
-    for name, one in functions.items():
-        if not callable(one) and (one is not None or name == "function"):
-            refuse(name, one, "a function", ConfigError)
-    if executor is not None and not hasattr(executor, "map"):
-        refuse("executor", executor, "a concurrent.futures.Executor", ConfigError)
-    stops = read_limits(limits)
-    lower, upper = read_bounds(bounds, None if x0 is None else read_point(x0).shape)
-    closed = np.isfinite(lower).all() and np.isfinite(upper).all()
-    if x0 is None:
-        if lower.ndim != 1 or not closed:
-            expected = "a point, or bounds with a number per parameter"
-            refuse("x0", "none", expected + ("" if closed else ", as a side of the bounds is open"))
-        rng = np.random.default_rng(None if seed is None else SEED.read("seed", seed))
-        x0 = rng.uniform(lower, upper)
-    if sigma is None:
-        if not closed:
-            refuse("sigma", "none", "one, or finite bounds on every side", ConfigError)
-        sigma = (upper - lower) / 5
-    n = lower.size
-    if isinstance(evaluations, float) and evaluations.is_integer():
-        evaluations = int(evaluations)
-    most = Field(int, 1).read("evaluations", 10_000 * n if evaluations is None else evaluations)
-    if adapt is None:
-        adapt = "matrix" if n <= MAX_MATRIX else "sigma"
-        if n > MAX_MATRIX:
-            text = f"adapt: a sigma for each of {n:,} parameters, as a matrix of over {MAX_MATRIX} is slow"
-            warnings.warn(f"{text}; adapt='matrix' has it", RuntimeWarning, stacklevel=2)
-    whole = arguments.read_whole(integers, lower, upper)
-    if population is None and whole.any():
-        options = {"rugged": arguments.is_mixed(whole), "evaluations": most}
-        given["population"] = arguments.choose_population(n, given, **options)
-    search = Evolution(
-        x0,
-        sigma=sigma,
-        bounds=(lower, upper),
-        adapt=adapt,
-        **{name: given[name] for name in SHARED},
-    )
+    check_arguments(given, unknown)
     sign = 1.0 if maximise else -1.0
-    target = sign * stops.target if math.isfinite(stops.target) else math.inf
-    stops = replace(stops, target=target, maxfevals=min(stops.maxfevals, most))
-    if restarts is None:
-        restarts = 4 if whole.any() and search.can_restart else 0
-    restarts = Field(int, 0).read("restarts", restarts)
-    if restarts and not search.can_restart:
-        refuse("restarts", restarts, "0 with a sigma that follows a schedule", ConfigError)
+    search, stops = begin_search(given, read_limits(limits), sign)
+    restarts = read_restarts(given, search)
+    evaluate = Evaluations(given, sign)
     insists = constraints is not None and search.can_restart
-    evaluate = partial(evaluate_members, function, constraints, vectorised)
-    seconds = math.inf  # of an evaluation
-    remembers, paid = bool(whole.all()), 0
-    known: dict[object, tuple[float, list[float]]] = {}
     over: dict[str, float] = {}
     try:
         while not over:
             members, _ = search.ask()
-            keys = [x.tobytes() for x in members] if remembers else range(len(members))
-            known = known if remembers else {}
-            new = {key: x for key, x in zip(keys, members, strict=True) if key not in known}
-            pieces = 1
-            if executor is not None:
-                pieces = math.ceil(len(new) / max(1.0, CHUNK / seconds))
-            run: Callable[..., Iterable[Any]] = map if executor is None else executor.map
-            told = list(run(evaluate, np.array_split([*new.values()], pieces))) if new else []
-            each = (pair for some, rows, _ in told for pair in zip(some, rows, strict=True))
-            known.update(zip(new, each, strict=True))
-            rows = [known[key][1] for key in keys]
-            if len({len(row) for row in rows}) > 1:
-                refuse("constraints", "different numbers of them", "as many for every x")
-            if new:
-                seconds = max(1e-9, sum(spent for *_, spent in told) / len(new))
-            paid += len(new)
-            values = sign * np.array([known[key][0] for key in keys])
-            search.tell(values, None if constraints is None else np.array(rows))
+            search.tell(*evaluate(members))
+            paid = evaluate.paid
             allowed = min(stops.maxfevals + search.evaluations - paid, REPEATED * stops.maxfevals)
             reached = replace(stops, maxfevals=allowed)
             if search.generation == 1 and search.failed == len(members):
@@ -235,7 +168,110 @@ noise_decay_every, antithetic
             raise
         over = {"interrupt": 1.0}
     result = search.result(stops)
-    return replace(result, value=sign * result.value, evaluations=paid, reasons=tuple(over))
+    value, reasons = sign * result.value, tuple(over)
+    return replace(result, value=value, evaluations=evaluate.paid, reasons=reasons)
+
+
+def check_arguments(given: Mapping[str, Any], unknown: Mapping[str, object]) -> None:
+    """Refuse names that `optimize` does not have, and what should be callable."""
+    for name in unknown.keys() & {"n_instances", "sampler", "alpha_u", "advantage"}:
+        expected = "none, as a function of x knows no instances; see Evolution"
+        refuse(name, unknown[name], expected, ConfigError)
+    if unknown:
+        refuse_unknown(unknown, list(inspect.signature(optimize).parameters)[:-1])
+    for name in ("function", "constraints", "callback"):
+        one = given[name]
+        if not callable(one) and (one is not None or name == "function"):
+            refuse(name, one, "a function", ConfigError)
+    if given["executor"] is not None and not hasattr(given["executor"], "map"):
+        refuse("executor", given["executor"], "a concurrent.futures.Executor", ConfigError)
+
+
+def begin_search(given: dict[str, Any], limits: Stops, sign: float) -> tuple[Evolution, Stops]:
+    """Return the search that the arguments of `optimize` begin, and its limits, of returns.
+
+    Among what was given are put, as "whole", the parameters that are whole numbers.
+    """
+    x0, sigma, evaluations, adapt = (given[x] for x in ("x0", "sigma", "evaluations", "adapt"))
+    lower, upper = read_bounds(given["bounds"], None if x0 is None else read_point(x0).shape)
+    closed = np.isfinite(lower).all() and np.isfinite(upper).all()
+    if x0 is None:
+        if lower.ndim != 1 or not closed:
+            expected = "a point, or bounds with a number per parameter"
+            refuse("x0", "none", expected + ("" if closed else ", as a side of the bounds is open"))
+        seed = given["seed"]
+        rng = np.random.default_rng(None if seed is None else SEED.read("seed", seed))
+        x0 = rng.uniform(lower, upper)
+    if sigma is None:
+        if not closed:
+            refuse("sigma", "none", "one, or finite bounds on every side", ConfigError)
+        sigma = (upper - lower) / 5
+    n = lower.size
+    if isinstance(evaluations, float) and evaluations.is_integer():
+        evaluations = int(evaluations)
+    most = Field(int, 1).read("evaluations", 10_000 * n if evaluations is None else evaluations)
+    if adapt is None:
+        adapt = given["adapt"] = "matrix" if n <= MAX_MATRIX else "sigma"
+        if n > MAX_MATRIX:
+            text = f"adapt: a sigma for each of {n:,} parameters, as a matrix of over {MAX_MATRIX} is slow"
+            warnings.warn(f"{text}; adapt='matrix' has it", RuntimeWarning, stacklevel=3)
+    whole = given["whole"] = arguments.read_whole(given["integers"], lower, upper)
+    if given["population"] is None and whole.any():
+        options = {"rugged": arguments.is_mixed(whole), "evaluations": most}
+        given["population"] = arguments.choose_population(n, given, **options)
+    shared = {name: given[name] for name in SHARED}
+    search = Evolution(x0, sigma=sigma, bounds=(lower, upper), adapt=adapt, **shared)
+    target = sign * limits.target if math.isfinite(limits.target) else math.inf
+    return search, replace(limits, target=target, maxfevals=min(limits.maxfevals, most))
+
+
+def read_restarts(given: Mapping[str, Any], search: Evolution) -> int:
+    """Return how often a search that is over begins again at most."""
+    usual = 4 if given["whole"].any() and search.can_restart else 0
+    asked = usual if given["restarts"] is None else given["restarts"]
+    restarts: int = Field(int, 0).read("restarts", asked)
+    if restarts and not search.can_restart:
+        refuse("restarts", restarts, "0 with a sigma that follows a schedule", ConfigError)
+    return restarts
+
+
+class Evaluations:
+    """Evaluates members as the arguments of `optimize` say; whole numbers that come back are not paid for.
+
+    Attributes
+    ----------
+    paid : int
+        Members evaluated so far.
+    """
+
+    def __init__(self, given: Mapping[str, Any], sign: float) -> None:
+        own = given["function"], given["constraints"], given["vectorised"]
+        self._run, self._sign = partial(evaluate_members, *own), sign
+        self._executor, self._is_free = given["executor"], given["constraints"] is None
+        self._seconds, self._remembers = math.inf, bool(given["whole"].all())
+        self._known: dict[object, tuple[float, list[float]]] = {}
+        self.paid = 0
+
+    def __call__(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return returns and constraints of members, no constraints where there are none."""
+        keys = [x.tobytes() for x in members] if self._remembers else range(len(members))
+        known = self._known if self._remembers else {}
+        new = {key: x for key, x in zip(keys, members, strict=True) if key not in known}
+        pieces = 1
+        if self._executor is not None:
+            pieces = math.ceil(len(new) / max(1.0, CHUNK / self._seconds))
+        run: Callable[..., Iterable[Any]] = map if self._executor is None else self._executor.map
+        told = list(run(self._run, np.array_split([*new.values()], pieces))) if new else []
+        each = (pair for some, rows, _ in told for pair in zip(some, rows, strict=True))
+        known.update(zip(new, each, strict=True))
+        rows = [known[key][1] for key in keys]
+        if len({len(row) for row in rows}) > 1:
+            refuse("constraints", "different numbers of them", "as many for every x")
+        if new:
+            self._seconds = max(1e-9, sum(spent for *_, spent in told) / len(new))
+        self.paid += len(new)
+        values = self._sign * np.array([known[key][0] for key in keys])
+        return values, None if self._is_free else np.array(rows)
 
 
 def evaluate_members(

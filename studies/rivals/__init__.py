@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from studies.rivals.history import Round
-from studies.rivals.settings import Settings
+from studies.rivals.settings import RivalSettings
 from studies.rivals.training import ALGORITHMS, RivalTrainer, train
 
-__all__ = ["ALGORITHMS", "RivalTrainer", "Round", "Settings", "train"]
+__all__ = ["ALGORITHMS", "RivalSettings", "RivalTrainer", "Round", "train"]

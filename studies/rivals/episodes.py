@@ -42,7 +42,7 @@ class Ended(NamedTuple):
     """Whether all tasks of these were served."""
 
 
-class Episodes:
+class TrainingEpisodes:
     """B episodes in lockstep that never run out, as a learner's settings say.
 
     The sampler deals the training records, and is told each finished episode's return, minus the objective;

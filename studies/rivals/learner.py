@@ -19,7 +19,7 @@ from studies.rivals.episodes import Ended, Seen
 from studies.rivals.losses import sample_actions
 from studies.rivals.networks import Perceptron, Start
 from studies.rivals.perceptron import allocate_inputs, list_inputs
-from studies.rivals.settings import Settings
+from studies.rivals.settings import RivalSettings
 
 BASELINE_TRIALS = 30
 ROUND = 10_000
@@ -61,7 +61,9 @@ def measure_unit(instances: Sequence[Instance], goal: Goal) -> float:
     return mean if mean > 0.0 else 1.0
 
 
-def reward_outcome(settings: Settings, task: Task, ended: Ended) -> tuple[np.ndarray, np.ndarray]:
+def reward_outcome(
+    settings: RivalSettings, task: Task, ended: Ended
+) -> tuple[np.ndarray, np.ndarray]:
     """Return reward and cost of a step, float64 (B,): zero but where an episode is over.
 
     The reward is scale * (shift - objective / unit), the cost scale * cost / its unit, so that a multiplier
@@ -72,10 +74,10 @@ def reward_outcome(settings: Settings, task: Task, ended: Ended) -> tuple[np.nda
     return reward, scale * ended.cost / task.cost_unit
 
 
-class Learner(ABC):
+class RivalAlgorithm(ABC):
     """An algorithm: it acts, remembers what came of it, and learns."""
 
-    settings_class: ClassVar[type[Settings]]
+    settings_class: ClassVar[type[RivalSettings]]
     interval = 1
     """Steps of every episode between two updates."""
     multiplier: float

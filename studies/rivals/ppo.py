@@ -12,12 +12,12 @@ import numpy as np
 
 from acerl_np.kernels.ground.random import BATCH
 from studies.rivals.episodes import Seen
-from studies.rivals.learner import Learner, Task
+from studies.rivals.learner import RivalAlgorithm, Task
 from studies.rivals.losses import clip_surrogate, find_logs, square_errors
 from studies.rivals.networks import Perceptron
 from studies.rivals.perceptron import allocate_inputs, list_inputs
 from studies.rivals.returns import find_advantages
-from studies.rivals.settings import OnPolicySettings, Settings
+from studies.rivals.settings import OnPolicySettings, RivalSettings
 
 
 def cut(rows: np.ndarray, n: int) -> list[np.ndarray]:
@@ -81,10 +81,10 @@ class Rollout:
             yield order[k * size : (k + 1) * size if k < n_batches - 1 else None]
 
 
-class PPO(Learner):
+class PPO(RivalAlgorithm):
     """Proximal policy optimisation, of one agent or several."""
 
-    settings_class: ClassVar[type[Settings]] = OnPolicySettings
+    settings_class: ClassVar[type[RivalSettings]] = OnPolicySettings
 
     def __init__(self, task: Task, settings: OnPolicySettings) -> None:
         super().__init__(task, settings)

@@ -12,12 +12,12 @@ import numpy as np
 from acerl_np.kernels.ground.random import BATCH
 from acerl_np.support.errors import CheckpointError
 from studies.rivals.episodes import Seen
-from studies.rivals.learner import ROUND, Learner, Task
+from studies.rivals.learner import ROUND, RivalAlgorithm, Task
 from studies.rivals.losses import find_soft_values, soften_policy, square_errors
 from studies.rivals.networks import Perceptron
 from studies.rivals.perceptron import Inputs, allocate_inputs, blend, list_inputs
 from studies.rivals.returns import sum_rewards
-from studies.rivals.settings import OffPolicySettings, Settings
+from studies.rivals.settings import OffPolicySettings, RivalSettings
 
 
 class Sample(NamedTuple):
@@ -116,10 +116,10 @@ class ReplayBuffer:
             own[: n + 1] = found[name][rows]
 
 
-class SAC(Learner):
+class SAC(RivalAlgorithm):
     """Soft actor-critic with two critics and their targets."""
 
-    settings_class: ClassVar[type[Settings]] = OffPolicySettings
+    settings_class: ClassVar[type[RivalSettings]] = OffPolicySettings
 
     def __init__(self, task: Task, settings: OffPolicySettings) -> None:
         super().__init__(task, settings)

@@ -11,7 +11,7 @@ from acerl_np.evaluation.jobs import ROOMS
 from acerl_np.evaluation.seeds import SeedTask
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
-from studies.rivals.settings import Settings
+from studies.rivals.settings import RivalSettings
 from studies.rivals.training import RivalTrainer, find_learner
 
 
@@ -32,7 +32,7 @@ class RivalConfig:
     steps: int
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def fill(self) -> Settings:
+    def fill(self) -> RivalSettings:
         """Return these settings, and defaults for the others."""
         return find_learner(self.algorithm)[0].settings_class.from_dict(self.settings)
 

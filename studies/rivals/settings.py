@@ -47,7 +47,7 @@ def _shift(default: float) -> Any:
 
 
 @dataclass(frozen=True)
-class Settings(Options):
+class RivalSettings(Options):
     """What all algorithms have.
 
     Attributes
@@ -99,7 +99,7 @@ class Settings(Options):
 
 
 @dataclass(frozen=True)
-class OnPolicySettings(Settings):
+class OnPolicySettings(RivalSettings):
     """Those of PPO."""
 
     episodes: int = _setting(20, TIANSHOU, "episodes side by side", 1, 65536)
@@ -140,7 +140,7 @@ class RewardConstrainedSettings(OnPolicySettings):
 
 
 @dataclass(frozen=True)
-class OffPolicySettings(Settings):
+class OffPolicySettings(RivalSettings):
     """Those of SAC."""
 
     reward_shift: float = _shift(0.0)

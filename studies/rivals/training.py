@@ -27,17 +27,17 @@ from acerl_np.training.curves import pack_curve, unpack_curve
 from acerl_np.training.history import unpack_lines
 from acerl_np.training.parametrisations import describe_network
 from acerl_np.training.trainer import Trainer
-from studies.rivals.episodes import Ended, Episodes
+from studies.rivals.episodes import Ended, TrainingEpisodes
 from studies.rivals.history import HISTORY_COLUMNS, Round, sum_up
-from studies.rivals.learner import ROUND, Learner, Task, measure_unit
+from studies.rivals.learner import ROUND, RivalAlgorithm, Task, measure_unit
 from studies.rivals.lsac import LSAC
 from studies.rivals.mappo import MAPPO
 from studies.rivals.ppo import PPO
 from studies.rivals.rcpom import RCPOM
 from studies.rivals.sac import SAC
-from studies.rivals.settings import Settings
+from studies.rivals.settings import RivalSettings
 
-LEARNERS: dict[str, type[Learner]] = {
+LEARNERS: dict[str, type[RivalAlgorithm]] = {
     "ppo": PPO,
     "sac": SAC,
     "lsac": LSAC,
@@ -51,7 +51,7 @@ STEPS = 1_000_000
 MAX_STEPS = 10**12
 
 
-def find_learner(algorithm: str) -> tuple[type[Learner], bool]:
+def find_learner(algorithm: str) -> tuple[type[RivalAlgorithm], bool]:
     """Return an algorithm's class, and whether records are dealt adaptively; refuse what is none."""
     name = Field(ALGORITHMS).read("algorithm", algorithm)
     adaptive = name not in LEARNERS
@@ -72,7 +72,7 @@ class RivalTrainer(Trainer[Round]):
     steps : int
         Decisions to train, in all episodes together; training ends with the update that reaches them.
     seed : int
-    settings : Settings or mapping, optional
+    settings : RivalSettings or mapping, optional
         Settings of the algorithm that are not its defaults.
 
     Attributes
@@ -99,11 +99,11 @@ class RivalTrainer(Trainer[Round]):
         *,
         steps: int = STEPS,
         seed: Whole = 0,
-        settings: Settings | Mapping[str, Any] | None = None,
+        settings: RivalSettings | Mapping[str, Any] | None = None,
     ) -> None:
         learner, adaptive = find_learner(algorithm)
         own_class = learner.settings_class
-        if not isinstance(settings, Settings):
+        if not isinstance(settings, RivalSettings):
             settings = own_class.from_dict(settings or {})
         if type(settings) is not own_class:
             expected = f"{own_class.__name__} for {algorithm}"
@@ -117,7 +117,7 @@ class RivalTrainer(Trainer[Round]):
         goal = self.goal = own.goal
         self._shape = describe_network(self.instances, own)
         sampler = make_sampler("ais" if adaptive else "random", len(self.instances), self.seed)
-        self.episodes = Episodes(self.instances, own, sampler, self.seed)
+        self.episodes = TrainingEpisodes(self.instances, own, sampler, self.seed)
         sim = self.episodes.sim
         unit = measure_unit(self.instances, goal)
         cost_unit = unit * goal.cost_scale / goal.scale
@@ -272,7 +272,7 @@ def train(
     *,
     steps: int = STEPS,
     seed: Whole = 0,
-    settings: Settings | Mapping[str, Any] | None = None,
+    settings: RivalSettings | Mapping[str, Any] | None = None,
     callback: Callable[[Round], object] | None = None,
 ) -> Policy | AgentPair:
     """Train one of the learners that the paper compares with, and return its policy.

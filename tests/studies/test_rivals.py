@@ -21,14 +21,14 @@ from acerl_np.problem.goal import PAPER
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.training.checkpoint import pack
 from studies.rivals import ALGORITHMS, RivalTrainer, train
-from studies.rivals.episodes import Ended, Episodes, Seen
+from studies.rivals.episodes import Ended, Seen, TrainingEpisodes
 from studies.rivals.learner import Task, measure_unit, reward_outcome
 from studies.rivals.networks import Perceptron
 from studies.rivals.perceptron import allocate_inputs, list_inputs
 from studies.rivals.ppo import Rollout
 from studies.rivals.rcpom import RCPOM
 from studies.rivals.sac import SAC, ReplayBuffer
-from studies.rivals.settings import OffPolicySettings, RewardConstrainedSettings, Settings
+from studies.rivals.settings import OffPolicySettings, RewardConstrainedSettings, RivalSettings
 from studies.rivals.training import LEARNERS
 
 BASE = tuple(LEARNERS)
@@ -140,9 +140,11 @@ def test_episodes_with_random_breakdowns_go_on_where_they_were():
             legal = [np.flatnonzero(row) for row in mask]
             episodes.step(np.array([own[k * 7 % len(own)] for own in legal]))
 
-    first = Episodes(instances, OffPolicySettings(episodes=3), make_sampler("ais", 2, 5), 5)
+    first = TrainingEpisodes(instances, OffPolicySettings(episodes=3), make_sampler("ais", 2, 5), 5)
     play(first, 50)
-    second = Episodes(instances, OffPolicySettings(episodes=3), make_sampler("ais", 2, 5), 5)
+    second = TrainingEpisodes(
+        instances, OffPolicySettings(episodes=3), make_sampler("ais", 2, 5), 5
+    )
     second.restore(copy.deepcopy(first.pack()))
     play(first, 120, 50)
     play(second, 120, 50)
@@ -274,7 +276,7 @@ def test_a_rollout_deals_every_row_once():
 def test_rewards_weigh_a_second_of_tardiness_like_one_of_makespan():
     over = np.array([True, False])
     ended = Ended(over, np.array([150.0, 0.0]), np.array([20.0, 0.0]), over[:1], over[:1])
-    reward, cost = reward_outcome(Settings(reward_scale=10.0, reward_shift=1.0), TASK, ended)
+    reward, cost = reward_outcome(RivalSettings(reward_scale=10.0, reward_shift=1.0), TASK, ended)
     assert reward.tolist() == [-5.0, 0.0]
     assert cost.tolist() == [2.0, 0.0]
 
@@ -347,7 +349,9 @@ def test_sacs_targets_are_soft_values_of_the_targets_and_follow_softly():
 
 def test_an_episode_that_cannot_end_counts_as_twice_its_time():
     instance = line("a", [("t", "a", "c", 0, 10)])
-    episodes = Episodes([instance], OffPolicySettings(episodes=1), make_sampler("ais", 1, 0), 0)
+    episodes = TrainingEpisodes(
+        [instance], OffPolicySettings(episodes=1), make_sampler("ais", 1, 0), 0
+    )
     episodes.sim = acerl_np.Simulator(instance, horizon=20.0)
     ended = episodes.step(np.zeros(1, np.int64))
     assert ended.over.all() and not ended.finished.any()
