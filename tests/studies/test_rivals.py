@@ -431,6 +431,6 @@ def test_the_documented_settings_are_those_of_the_code():
     expected = set()
     for name, learner in LEARNERS.items():
         for item in fields(learner.settings_class):
-            told = item.metadata["source"], item.metadata["meaning"]
+            told = item.metadata["source"], item.metadata["field"].help
             expected.add((name, item.name, show_value(item.default), *told))
     assert shown == expected
