@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from acerl_np.plain import evolution as plain
+from acerl_np.plain import streams
 from acerl_np.plain.evolution import count_down, penalty, sort, standardise
 from acerl_np.plain.streams import (
     ACTION,
@@ -23,8 +24,6 @@ from acerl_np.plain.streams import (
 )
 
 __all__ = ["ACTION", "INITIAL", "uniform"]  # those that tests read here alone
-
-BLOCK = 4 * LANES
 
 EVALUATION, BREAKDOWN = 6, 9
 
@@ -71,9 +70,8 @@ def normals(key, block):
 
 
 def normal_stream(key, n):
-    """The first `n` normals of a stream, float64."""
-    blocks = [normals(key, block).ravel() for block in range(-(-n // BLOCK))]
-    return np.concatenate(blocks)[:n]
+    """The first `n` normals of a stream, as the paper's streams round them."""
+    return streams.normals([int(word) for word in key], n).astype(np.float64)
 
 
 def member_noise(seed, generation, n_members, n_parameters, antithetic):

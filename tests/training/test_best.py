@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from machine import JIT, needs_jit
+from tables_and_refusals import list_unrefused
 from trainings import edit_json, list_taken_checkpoints, load_instances, put, shorten
 
 import acerl_np
@@ -146,27 +147,22 @@ def test_presets():
     assert config.population == best.population
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
+def test_presets_that_are_none():
+    cases = [
         *((name, {}, f"preset: read {name}; expected one of paper, best") for name in ("x", None)),
         (["best"], {}, "preset: read"),
         *((name, {"sigma": 1}, "sigma: unknown option") for name in ("best", "paper")),
         ("paper", {"spread": "full"}, "spread: read full; expected one with form network"),
         ("best", {"form": "network"}, "spread: read full; expected one with form network"),
-        ("paper", {"features": NAMES[:1]}, "features: read .*; expected none with form network"),
-        ("best", {"hidden": ()}, r"hidden: read \(\); expected the default with form index"),
+        ("paper", {"features": NAMES[:1]}, "features: read ... expected none with form network"),
+        ("best", {"hidden": ()}, "hidden: read () ... the default with form index"),
         ("paper", {"population": 7, "antithetic": True}, "population: read 7; expected an even"),
-        *(
-            ("best", {"features": value}, "features: read .*; expected .+$")
-            for value in ("approach", ["speed"], (NAMES[0], 1), (), 3)
-        ),
-    ],
-)
-def test_presets_that_are_none(name, options, message):
-    with pytest.raises(acerl_np.ConfigError, match=f"^{message}") as caught:
-        Config.preset(name, **options)
-    assert "\n" not in str(caught.value)
+    ]
+    values = "approach", ["speed"], (NAMES[0], 1), (), 3
+    cases += [("best", {"features": value}, "features: read ... expected") for value in values]
+    given = [((name, options), message) for name, options, message in cases]
+    found = list_unrefused(lambda own: Config.preset(own[0], **own[1]), given, acerl_np.ConfigError)
+    assert found == []
 
 
 @pytest.mark.parametrize(

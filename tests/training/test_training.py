@@ -244,7 +244,7 @@ def test_each_episode_of_a_member_is_that_in_the_simulator(dealt, antithetic, ti
 def test_the_two_of_a_pair_play_the_same_record():
     config = make_config(antithetic=True, sampler="random")
     trainer = ACERL(load_instances(), config, seed=4, threads=1)
-    rows = trainer._records.deal(trainer.sampler, trainer.search.noise()).rows
+    rows = trainer._records.assign(trainer.sampler, trainer.search.noise()).rows
     assert (rows[::2] == rows[1::2]).all() and len(np.unique(rows)) == 2
 
 
