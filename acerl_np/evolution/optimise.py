@@ -150,9 +150,8 @@ noise_decay_every, antithetic
         while not over:
             members, _ = search.ask()
             search.tell(*evaluate(members))
-            paid = evaluate.paid
-            allowed = min(stops.maxfevals + search.evaluations - paid, REPEATED * stops.maxfevals)
-            reached = replace(stops, maxfevals=allowed)
+            left = stops.maxfevals + search.evaluations - evaluate.paid
+            reached = replace(stops, maxfevals=min(left, REPEATED * stops.maxfevals))
             if search.generation == 1 and search.failed == len(members):
                 text = "function: no member of the first generation has finite values"
                 warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -23,6 +23,7 @@ from acerl_np.evolution.ranking import OwnRanking, Ranker
 from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
 from acerl_np.evolution.sampler import OwnSampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
+from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
@@ -165,20 +166,13 @@ class Evolution(CopiedWhole):
             sampler, self.n_instances, self.seed, alpha_u=options["alpha_u"], advantage=advantage
         )
         self._rank = Ranker(ranking, shaping, self.cost_limit, options["p_f"])
-        self._options = {
-            "n_parameters": np.array(mean.size),
-            "sigma": first,
-            "bounds[0]": lower,
-            "bounds[1]": upper,
-            "integers": whole,
-            **{name: np.array(value) for name, value in options.items()},
-        }
-        if population is None:
-            self._options["population"] = np.array(0)
+        given = {"n_parameters": mean.size, "sigma": first, "bounds[0]": lower, "bounds[1]": upper}
+        asked = options["population"] * (population is not None)  # 0 stands for none
+        given |= {"integers": whole, **options, "population": asked}
+        self._options = {name: np.array(value) for name, value in given.items()}
         self._start = mean
-        self._round = arguments.make_distribution(
-            options, first, limit_sigma(lower, upper, whole)
-        )  # of any start
+        limits = limit_sigma(lower, upper, whole)
+        self._round = arguments.make_distribution(options, first, limits)  # of any start
         self._search: Search[PerParameter | Covariance] = Search(
             mean,
             arguments.begin_with(self._round, covariance),
@@ -289,10 +283,7 @@ class Evolution(CopiedWhole):
         ids = check_ids(instance_ids, len(x), self.n_instances)
         drawn = search.distribution.sample(search.mean, noise)
         if members is not None or taken:
-            moved = np.flatnonzero((x != search.sample(noise)).any(axis=1))
-            ways = search.displacement(x[moved])
-            drawn[moved] = search.mean + ways
-            search.distribution = search.distribution.replace(noise, ways, moved)
+            self._replace_drawn(search, x, drawn, noise)
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
         with np.errstate(over="ignore", invalid="ignore"):
             scores, ranked, memory = self._score(told, np.where(given["integers"], x, drawn))
@@ -309,11 +300,7 @@ class Evolution(CopiedWhole):
             sampler.update(ids, told.returns)  # lines 11 and 13
             summary = summarise(told.returns, told.costs, told.good, told.feasible)
             outcome = self._progress.add(told, x, ids, search.generation, self.cost_limit)
-        search.population = self.population
-        slopes = told.constraints is not None and self._tells_slopes
-        if costs is not None and not slopes and not given["population"]:
-            least = arguments.choose_population(self._start.size, given, rugged=True)
-            search.population = max(search.population, least)
+        search.population = self._choose_population(told, costs is None)
         guesses = len(self._progress.memory.guess) > 0
         waiting = self._injected[max(0, taken - guesses) :]
         outcome = outcome._replace(memory=memory)
@@ -328,6 +315,24 @@ class Evolution(CopiedWhole):
             best_return=math.nan if outcome.best is None else outcome.best.return_,
             **summary,
         )
+
+    @staticmethod
+    def _replace_drawn(
+        search: Search[PerParameter | Covariance], x: np.ndarray, drawn: np.ndarray, noise: Noise
+    ) -> None:
+        """Put members that are not those of the noise in the place of what was drawn."""
+        moved = np.flatnonzero((x != search.sample(noise)).any(axis=1))
+        ways = search.displacement(x[moved])
+        drawn[moved] = search.mean + ways
+        search.distribution = search.distribution.replace(noise, ways, moved)
+
+    def _choose_population(self, told: EvaluatedGeneration, is_free: bool) -> int:
+        """Return the members of the next generation: more where costs tell no slopes."""
+        slopes = told.constraints is not None and self._tells_slopes
+        if is_free or slopes or self._options["population"]:
+            return self.population
+        least = arguments.choose_population(self._start.size, self._options, rugged=True)
+        return max(self.population, least)
 
     @property
     def _tells_slopes(self) -> bool:
