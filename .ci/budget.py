@@ -46,7 +46,7 @@ NOISE = 1.5
 """How far above its budget processor time may be: pieces tell machines apart, but not what runs beside."""
 LONG = 1.15
 """Pieces of compiling from which on a test runs again alone: 4 s where one takes 3.5."""
-SHORT = ("--generations", "1", "--population", "4", "--trials", "1")
+SHORT = ("--generations", "1", "--set", "population=4", "--trials", "1")
 """Options of the training whose path is measured."""
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -76,7 +76,7 @@ def check_training(instance: acerl_np.Instance) -> None:
         # The rules' means over many trials are 1,861 to 2,110 s.
         assert ((trials.makespan > 1600) & (trials.makespan < 2600)).all(), trials
         assert ((trials.tardiness > 10) & (trials.tardiness < 400)).all(), trials
-    words = "train DMH-01 --generations 2 --population 8 --set hidden=8 --trials 3 --out run"
+    words = "train DMH-01 --generations 2 --set population=8 --set hidden=8 --trials 3 --out run"
     with contextlib.redirect_stderr(Terminal()) as shown:
         assert main(words.split()) == 0
     assert "generation 2/2 |" in shown.getvalue(), shown.getvalue()

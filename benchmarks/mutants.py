@@ -705,7 +705,7 @@ MUTANTS = [
     ),
     Mutant(
         "commands: a stopped training ends with 0",
-        "commands/train.py",
+        "commands/shared/training.py",
         "return 128 + stopped",
         "return 0",
         "tests/test_interruptions.py -k stopped",

@@ -4,7 +4,7 @@
 
 They are made up, and differ in kind: a loop of one-way lanes that supplies lines from a supermarket, with
 slow sidings, and a warehouse of two-way aisles between docks and packing stations. Types of sites say what a
-shift does where (`acerl-np records generate --process shift`). Without --out the bundled ones are compared.
+shift does where (`acerl-np records make --arrivals shift`). Without --out the bundled ones are compared.
 """
 
 from __future__ import annotations

@@ -5,20 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from acerl_np.commands.main import Parser, run_program
+from acerl_np.commands.main import GLOBAL, run_program, sort_words
 from acerl_np.commands.shared import options as opt
 from studies import checks, commands, exact, job_shops, make_pages, rival_settings
 from studies.rivals import command
 
 
-def build_parser() -> Parser:
+def build_parser() -> opt.Parser:
     """Return the program's parser."""
-    parser = Parser(
+    parser = opt.Parser(
         prog="python -m studies",
         description="Studies of ACERL: repeat the paper's, train what it compares with, make the pages.",
-        epilog="python -m studies COMMAND --help explains a command's options.",
-        allow_abbrev=False,
+        usage="python -m studies COMMAND [options]",
+        **opt.PLAIN,
     )
+    parser.add_argument("-h", "--help", action="help", help="this help")
+    for option in GLOBAL:
+        option.declare(parser)
     more = {
         "train": command.ACTION,
         "exact": opt.Action(exact.run, exact.OPTIONS),
@@ -33,7 +36,8 @@ def build_parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with these words, by default those of the command line; return the exit status."""
-    return run_program(build_parser(), list(sys.argv[1:] if arguments is None else arguments))
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    return run_program(build_parser(), sort_words(given), given)
 
 
 if __name__ == "__main__":

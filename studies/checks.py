@@ -41,7 +41,9 @@ def list_trainings(study: Study) -> list[Training]:
     return [main, replace(main, label=PLACES, instances=placed[0][1], suites=placed)]
 
 
-OPTIONS = (opt.CommandOption("--quick", "a moment of it; nothing is kept", bool, default=False),)
+OPTIONS: opt.Options = {
+    opt.RUNNING: (opt.CommandOption("--quick", "a moment of it; nothing is kept", opt.SWITCH),)
+}
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -33,6 +33,7 @@ from acerl_np.commands.shared.teams import open_team
 from acerl_np.policies.general import SETS
 from acerl_np.problem.bundled import load_layout
 from acerl_np.support.errors import InputError
+from acerl_np.support.fields import Field
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import clear_cell, render_data, render_json
 from acerl_np.support.team import lead
@@ -82,55 +83,62 @@ MODULES = {
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
 
-FORMAT = opt.FORMAT.but(
-    help="form of the printed tables; csv and json: plain numbers, units in the columns' names, all tables "
-    "in one; Markdown and CSV files are written in any case"
-)
 
-
-def list_options(study: str) -> tuple[opt.CommandOption, ...]:
+def list_options(study: str) -> opt.Options:
     """Return the options of a study."""
-    default = TRAININGS.get(study, 20)
-    what = "trainings per row, with a seed each"
-    seeds = opt.CommandOption("--trainings N", what, int, default, range=(1, 1000))
+    seeds = opt.CommandOption(
+        "--trainings N",
+        "trainings per row, with a seed each",
+        Field(int, 1, 1000),
+        default=TRAININGS.get(study, 20),
+    )
     what = "fewer generations, for a quick look (default: 128)"
-    options = [seeds, opt.CommandOption("--generations", what, int, range=(1, 1_000_000))]
+    running = [seeds, opt.CommandOption("--generations N", what, Field(int, 1, 1_000_000))]
+    play, records = list[opt.CommandOption](), list[opt.CommandOption]()
     if study == YARDSTICK:
         file = "other instances in the form of bilge-ulusoy.json; gaps are then to what hindsight finds"
-        options.append(opt.CommandOption("--file FILE.json", file))
-        what = opt.EFFORT.help.replace("the work", "the work of hindsight")
-        options.append(opt.EFFORT.but(help=what))
+        records.append(opt.CommandOption("--file FILE.json", file))
+        running.append(opt.EFFORT)
     elif study == GENERAL:
         what = "floors of your own that judge, too: layouts whose sites say who sends what, as for shifts"
-        options.append(opt.CommandOption("--floors LAYOUT.json+", what))
+        records.append(opt.CommandOption("--floors LAYOUTS", what, opt.NAMES))
     else:
-        trials = opt.TRIALS.but(help="episodes per instance and seed", range=(1, 100_000))
-        options.insert(1, trials)
+        running.insert(
+            1, opt.TRIALS.but(help="episodes per instance and seed", kind=Field(int, 1, 100_000))
+        )
     if study in WITH_RIVALS:
         names = "compared learners to train as well, such as ppo,asac; all or none"
         usual = "none" if study == "leave-one-out" else "all"
-        steps, long = "steps of a training", (1, 10**12)
-        options += [
-            opt.CommandOption("--rivals NAMES", names, default=usual),
-            opt.CommandOption("--rival-steps", steps, int, 1_000_000, range=long),
+        play.append(opt.CommandOption("--rivals NAMES", names, default=usual))
+        steps = opt.CommandOption(
+            "--rival-steps N", "steps of a training", Field(int, 1, 10**12), default=1_000_000
+        )
+        running += [
+            steps,
             seeds.but(usage="--rival-trainings N", help="trainings of each", default=5),
         ]
-    return (
-        *(*options, opt.THREADS.but(help="trainings at a time (default: one per core)")),
-        *opt.list_team("train", "never"),
-        opt.CommandOption("--out DIR", "folder of runs and tables", default="runs/experiments"),
-        *(opt.FORCE, FORMAT),
-    )
+    return {
+        opt.PLAY: tuple(play),
+        opt.RECORDS: tuple(records),
+        opt.OUTPUT: (
+            opt.OUT.but(
+                usage="-o/--out DIR", help="folder of runs and tables", default="runs/experiments"
+            ),
+            *(opt.FORMAT, opt.FORCE),
+        ),
+        opt.RUNNING: (
+            *running,
+            opt.THREADS.but(help="trainings at a time (default: one per core)"),
+            *opt.TEAM,
+        ),
+    }
 
 
 def list_actions() -> dict[str, opt.Action]:
     """Return the studies as commands."""
-    _, description, _ = opt.part_help(__doc__)
     alone = {YARDSTICK: run_yardstick, GENERAL: run_general}
     return {
-        name: opt.Action(alone[name], list_options(name), "", summary)
-        if name in alone
-        else opt.Action(run, list_options(name), description, summary)
+        name: opt.Action(alone.get(name, run), list_options(name), summary)
         for name, summary in STUDIES.items()
     }
 
@@ -148,7 +156,18 @@ def read_rivals(text: str) -> tuple[str, ...]:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the study."""
+    """Repeat a study of the paper: train every row with every seed, play the suites, print its tables.
+
+    Marks compare with ACERL by a two-sided rank-sum test at 5 % on the means of the training seeds: + better,
+    ~ similar, - worse. Every finished training is kept in --out, so an interrupted study goes on where it
+    stopped.
+
+    Examples
+    --------
+      python -m studies comparison
+      python -m studies learning --trainings 3
+      python -m studies all --rivals none
+    """
     # A study without compared learners has no such options.
     given = {"rivals": "none", **vars(arguments)}
     rivals = read_rivals(given["rivals"])

@@ -457,20 +457,24 @@ def take_proven(
     return make_reference(instance, proof.actions, goal)
 
 
-OPTIONS = (
-    *opt.list_data("dmh-train, that is DMH-01 to -08"),
-    *opt.VARYING,
-    *opt.GOAL,
-    opt.EFFORT.but(
-        help=opt.EFFORT.help.replace("the work", "the work of hindsight, from which it begins")
+OPTIONS: opt.Options = {
+    "": (opt.RECORDS_PLACE,),
+    opt.PLAY: (opt.TRAFFIC,),
+    opt.RECORDS: opt.READING,
+    opt.OBJECTIVE: opt.GOAL,
+    opt.OUTPUT: (
+        opt.OUT.but(help="the best schedules with their actions (JSON)"),
+        *(opt.FORMAT, opt.FORCE),
     ),
-    opt.CommandOption("--time-limit SECONDS", "for a record", float, 600.0, (0.1, 10.0**6)),
-    opt.SEED.but(help="seed of hindsight"),
-    opt.THREADS.but(help=f"searches beside each other (default: {WORKERS})"),
-    opt.CommandOption("--out FILE.json", "write the best schedules with their actions"),
-    opt.FORCE,
-    opt.FORMAT,
-)
+    opt.RUNNING: (
+        opt.EFFORT,
+        opt.CommandOption(
+            "--time-limit SECONDS", "for a record", opt.number(0.1, 10.0**6), default=600.0
+        ),
+        opt.SEED_OPTION,
+        opt.THREADS.but(help=f"searches beside each other (default: {WORKERS})"),
+    ),
+}
 COLUMNS = (
     Column("instance", "instance"),
     Column("makespan_s", "hindsight", ".1f", none="none"),

@@ -23,6 +23,7 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, Machine, Site, Vehicle
 from acerl_np.problem.records import format_record
 from acerl_np.support.errors import InputError, LayoutError
+from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text, write_atomically
 
 STATION = "lu"
@@ -129,17 +130,21 @@ def list_operations(
     return rows, places
 
 
-OPTIONS = (
-    opt.CommandOption("file FILE", "the numbers (JSON)"),
-    opt.CommandOption(
-        "--announced",
-        "when a task is known: once it is ready, or when the processing before it begins",
-        default="ready",
-        choices=("ready", "start"),
+OPTIONS: opt.Options = {
+    "": (opt.CommandOption("file FILE", "the numbers (JSON)"),),
+    opt.RECORDS: (
+        opt.CommandOption(
+            "--announced WHEN",
+            "when a task is known: once it is ready, or at the start of the processing before it",
+            Field(("ready", "start")),
+            default="ready",
+        ),
     ),
-    opt.CommandOption("--out DIR", "folder for the floors and records", required=True),
-    opt.FORCE,
-)
+    opt.OUTPUT: (
+        opt.OUT.but(usage="-o/--out DIR", help="folder for the records", required=True),
+        opt.FORCE,
+    ),
+}
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -147,14 +152,14 @@ def run(arguments: argparse.Namespace) -> None:
 
     Each stands in the folder of its floor, beside a layout.json: the job shops with two vehicles of Bilge and
     Ulusoy (1995) and those of their form, such as instances/bilge-ulusoy/bilge-ulusoy.json, whose own are
-    bundled (--suite bu-all). An operation is a task: the ride from the machine before, and processing; nobody
+    bundled (bu-all). An operation is a task: the ride from the machine before, and processing; nobody
     drives back.
 
     Examples
     --------
       python -m studies job-shops numbers.json --out yardstick
       python -m studies job-shops numbers.json --announced start --out announced
-      acerl-np evaluate NVF yardstick/*/EX*.csv
+      acerl-np evaluate NVF --on 'yardstick/*/EX*.csv'
     """
     made = import_bilge_ulusoy(arguments.file, announced=arguments.announced == "start")
     contents: dict[Path, str] = {}

@@ -806,14 +806,16 @@ BLOCKS: dict[str, Callable[[StoredStudy], str]] = {
 """Beside the tables of studies and claims."""
 
 
-OPTIONS = (
-    opt.CommandOption("--root DIR", "the repository", default="."),
-    opt.CommandOption(
-        "--runs DIR", "first store what was trained in this folder of finished trainings"
+OPTIONS: opt.Options = {
+    opt.RUNNING: (
+        opt.CommandOption("--root DIR", "the repository", default="."),
+        opt.CommandOption(
+            "--runs DIR", "first store what was trained in this folder of finished trainings"
+        ),
+        opt.CommandOption("--curves", "draw the training curves, too", opt.SWITCH),
+        opt.CommandOption("--quick", "name what differs, and write nothing", opt.SWITCH),
     ),
-    opt.CommandOption("--curves", "draw the training curves, too", bool, default=False),
-    opt.CommandOption("--quick", "name what differs, and write nothing", bool, default=False),
-)
+}
 
 
 def run(arguments: argparse.Namespace) -> None:

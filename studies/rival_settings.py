@@ -12,6 +12,7 @@ import numpy as np
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.evaluation.published import COST_LIMIT
+from acerl_np.support.fields import Field
 from studies.jobs import Training, load_suites
 from studies.rivals.seeds import RivalConfig
 from studies.rivals.training import ALGORITHMS
@@ -86,20 +87,25 @@ def tabulate(results: Mapping[str, Sequence[Finished]], steps: int) -> StudyTabl
     return StudyTable.of("rival-settings", title, header, lines, note)
 
 
-OPTIONS = (
-    opt.CommandOption(
-        "--rivals NAMES+", "learners", choices=tuple(CANDIDATES), default=[*CANDIDATES]
+OPTIONS: opt.Options = {
+    opt.PLAY: (opt.CommandOption("--rivals NAMES", "learners", opt.NAMES, default=[]),),
+    opt.OUTPUT: (
+        opt.OUT.but(usage="-o/--out DIR", help="of finished trainings", default="runs/experiments"),
     ),
-    opt.CommandOption("--steps N", "of a training", int, 200_000, range=(1, 10**12)),
-    opt.CommandOption("--trainings N", "of a row", int, 2, range=(1, 1000)),
-    opt.CommandOption("--out DIR", "where finished trainings are kept", default="runs/experiments"),
-    opt.CommandOption("--quick", "a round of seconds; nothing is kept", bool, default=False),
-)
+    opt.RUNNING: (
+        opt.CommandOption("--steps N", "of a training", Field(int, 1, 10**12), default=200_000),
+        opt.CommandOption("--trainings N", "of a row", Field(int, 1, 1000), default=2),
+        opt.CommandOption("--quick", "a round of seconds; nothing is kept", opt.SWITCH),
+    ),
+}
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Search what is not known of the compared learners: 40 rows."""
-    rivals, steps, out = arguments.rivals, arguments.steps, Path(arguments.out)
+    rivals, steps, out = arguments.rivals or [*CANDIDATES], arguments.steps, Path(arguments.out)
+    for name in rivals:
+        if name not in CANDIDATES:
+            opt.refuse_option("--rivals", name, f"some of {', '.join(CANDIDATES)}")
     with tempfile.TemporaryDirectory() as folder:
         if arguments.quick:
             rivals, steps, out = ["ppo"], 1_000, Path(folder)

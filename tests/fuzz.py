@@ -36,7 +36,7 @@ import numpy as np
 
 import acerl_np
 from acerl_np import ACERL, Config, IndexPolicy, InputError, Instance, Layout, Policy
-from acerl_np.commands.main import build_parser, main
+from acerl_np.commands.main import build_parser, main, sort_words
 from acerl_np.commands.shared.train_options import fill_settings, merge_options
 from acerl_np.evaluation.references import load_references, save_references
 from acerl_np.live.daybook import read_audit
@@ -674,7 +674,7 @@ LINES = [*map(str.split, (VALID / "commands.txt").read_text().splitlines())]
 ODD = """
     - -- -h -1 fly -0 0.5 nan inf -inf 1e400 1e-400 abc 1_0 0x10 １ é é.csv \udcff \udcff.csv \udcff.npz
     bad.bin empty folder missing /dev/null a/b/c week.csv/x DMH-01 dmh dmh-train LWT isr text json opentcs
-    2,2 2,,2 2,x {k} .. 1,0 1e9,1e9 5 , --suite --horizon --p-f --set alpha_u=1 cost=late
+    2,2 2,,2 2,x {k} .. 1,0 1e9,1e9 5 , --details --horizon --p-f --set alpha_u=1 cost=late --on -q help
 """
 WORDS = sorted({word for line in LINES for word in line} | set(ODD.split()))
 WORDS += ["", " ", "a\nb", "\x1b[31m", "x" * 300, "x" * 5000]
@@ -700,7 +700,7 @@ def make_words(rng, folder, samples):
 PLAYED = (("trials", 2, "2"), ("threads", 2, "1"))
 LIMITS = {
     **dict.fromkeys(("evaluate", "whatif"), PLAYED),
-    "train": (*PLAYED, ("generations", 3, "1"), ("population", 8, "4")),
+    "train": (*PLAYED, ("generations", 3, "1")),
     "records": (("count", 20, "2"), ("tasks", 2_000, "3")),
 }
 """Options by command: at most so much, and what is asked for instead."""
@@ -711,7 +711,7 @@ def tame(words):
     command = next((word for word in words if not word.startswith("-")), None)
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            options = build_parser(command).parse_args(words)
+            options = build_parser(command).parse_args(sort_words(words))
     except (SystemExit, ValueError):
         return words
 
@@ -726,18 +726,24 @@ def tame(words):
     more = []
     for name, most, few in LIMITS.get(command, ()):
         value = getattr(options, name, 0)
-        plays = command != "records" or getattr(options, "action", "") == "generate"
+        with suppress(TypeError, ValueError):
+            value = int(value)
+        if isinstance(value, str):
+            continue
+        plays = command != "records" or getattr(options, "action", "") == "make"
         if plays and (value is None or most < value < 1e8):
             more += [f"--{name}", few]
     if command == "train":
         if options.resume is not None:
-            own = ("--population", "4")
+            own = ("--set", "population=4")
             more = [word for word in more or ["--generations", "3"] if word not in own]
         elif options.config is None and (options.hidden or 101) > 100:
             more += ["--set", "hidden=2"]
+        if (options.population or 9) > 8 and options.resume is None:
+            more += ["--set", "population=4"]
         if options.out is None:
             more += ["--out", "run"]
-    if command == "hindsight" and options.effort >= 0.001:
+    if getattr(options, "effort", 0.0) >= 0.001:
         more += ["--effort", "0"]
     if "--" in words:
         return ["train", "--", *words] if more else words

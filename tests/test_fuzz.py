@@ -42,13 +42,18 @@ def test_names_of_files_that_are_not_text(samples, tmp_path, monkeypatch):
     fill_folder(tmp_path / "case", samples)
     monkeypatch.chdir(tmp_path / "case")
     odd, small = "\udcff", ["--trials", "1", "--threads", "1"]
-    perturb = ["records", "perturb", f"{odd}.csv", "--magnitude", "3", "--out", odd]
+    perturb = ["records", "make", f"{odd}.csv", "--magnitude", "3", "--out", odd]
     status, out, err = run_main(perturb)
     assert (status, out, err) == (0, f"{odd}/%udcff-n3.csv\n", "")
-    words = ["evaluate", f"{odd}.npz", f"{odd}.csv", *small, "--trials-csv", "all.csv"]
+    words = ["evaluate", f"{odd}.npz", "--on", f"{odd}.csv", *small, "--out", "all"]
     status, out, err = run_main(words)
     assert status == 0, err
-    assert (tmp_path / "case" / "all.csv").read_text().splitlines()[1].startswith("\\udcff.npz,")
-    sizes = ["--generations", "1", "--population", "2", "--set", "hidden=2"]
+    assert (
+        (tmp_path / "case" / "all" / "trials.csv")
+        .read_text()
+        .splitlines()[1]
+        .startswith("\\udcff.npz,")
+    )
+    sizes = ["--generations", "1", "--set", "population=2", "--set", "hidden=2"]
     status, out, err = run_main(["train", f"{odd}.csv", *small, *sizes, "--out", odd])
     assert status == 0, err

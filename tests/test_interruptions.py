@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits"),
 ]
 
-SMALL = ["--population", "6", "--set", "hidden=5", "--trials", "0", "--threads", "1", "--quiet"]
+SMALL = ["--set", "population=6", "--set", "hidden=5", "--trials", "0", "--threads", "1", "--quiet"]
 SETTINGS = {"population": 6, "hidden": (5,)}
 ENDLESS = ["--generations", "1000000", "--set", "checkpoint_generations=1"]
 
@@ -165,7 +165,7 @@ LONG = ["--generations", "1000000", "--trials", "0", "--quiet"]
         (["train", "--seeds", "0:3", *LONG, "--out", "all"], False, signal.SIGINT),
         (["train", "--processes", "2", *LONG, "--out", "run"], False, signal.SIGINT),
         (["ablation", "--trainings", "1", "--out", "study"], True, signal.SIGTERM),
-        (["hindsight", "DMH-01", "DMH-02", "--effort", "10"], True, signal.SIGINT),
+        (["policy", "bound", "DMH-01", "DMH-02", "--effort", "10"], True, signal.SIGINT),
     ],
 )
 def test_workers_end_with_a_command_that_is_stopped(tmp_path, words, early, number):
@@ -245,8 +245,8 @@ def test_a_limit_on_the_size_of_files_is_one_line(tmp_path, capsys):
     assert resumed.strategy.theta.tobytes() == straight(resumed.generation).strategy.theta.tobytes()
 
 
-GENERATION = "train --population 65536 --trials 0 --quiet --out run"
-EPISODES = "evaluate EDD --lookahead 20000 --history dmh-train --suite dmh-test"
+GENERATION = "train --set population=65536 --trials 0 --quiet --out run"
+EPISODES = "evaluate EDD --on dmh-test --lookahead 20000 --futures dmh-train"
 
 
 @pytest.mark.slow

@@ -103,9 +103,7 @@ def test_the_commands_for_an_own_floor_run(tmp_path, monkeypatch, capsys):
     ran = 0
     for line in commands.replace("\\\n", " ").splitlines():
         if line.startswith("acerl-np "):
-            words = []
-            for word in shlex.split(line, comments=True)[1:]:
-                words += sorted(map(str, Path().glob(word))) or [word]
+            words = shlex.split(line, comments=True)[1:]
             assert main(words + SHORT.get(words[0], [])) == 0, line + capsys.readouterr().err
             ran += 1
         else:

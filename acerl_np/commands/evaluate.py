@@ -1,123 +1,196 @@
-"""`acerl-np evaluate`: play policies and rules on task records and compare them.
-
-Play policies on task records and compare them: mean makespan/tardiness per instance over the trials,
-M and C (makespan and tardiness normalised over the policies of this table, 1 is best), P (share of
-trials with tardiness below the limit), and how far the mean makespan is from hindsight. --more adds the
-share of late tasks, the waiting from arrival to pickup, the share of the fleet's time with a task, the
-share of metres driven empty, and standard errors. --format csv and json hold all of that as plain numbers,
-a row for each policy and record.
-
---objective says what else is to be small, such as late+0.05*tardiness: it gets a column. By default it is
-what all the trained policies were trained for, if that is the same.
-
-Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
-drawn, the rule picks its task), MIX (a random rule), Random (a random task), nearest, fcfs-nearest,
-edd-nearest, opentcs, assignment (what a control system does, which choose the vehicle, too), or a rule or
-policy of your own: mine.py:NAME or module:NAME (docs/extending.md). --past adds past assignments as a row,
-played as by acerl-np records replay.
-
---lookahead N adds a row for each trained policy and rule that looks ahead: before each decision it plays
-its best assignments to the end of N sampled futures. How long a decision takes stands below the table.
-
-The suites dmh-test and dmh-noise-10 to -30 are noised copies of the training records, not unseen ones.
-
-Examples
---------
-  acerl-np evaluate runs/dmh-train-seed0/policy.npz EDD STD
-  acerl-np evaluate policy.npz EDD --more
-  acerl-np evaluate policy.npz MIX --suite dmh-test --greedy --format markdown
-  acerl-np evaluate policy.npz EDD week1.csv week2.csv --layout floor.json --trials-csv all.csv
-  acerl-np evaluate policy.npz nearest shift1.csv --layout floor.json --tasks-csv tasks.csv
-  acerl-np evaluate policy.npz nearest shifts/*.csv --layout floor.json --report report.html
-  acerl-np hindsight week1.csv --layout floor.json --out best.json
-  acerl-np evaluate EDD STD week1.csv --layout floor.json --references best.json
-  acerl-np evaluate policy.npz EDD week1.csv --past assignments.csv --layout floor.json
-  acerl-np evaluate policy.npz STD week3.csv --layout floor.json --lookahead 32 --history week1.csv
-  acerl-np evaluate policy.npz --suite dmh-train --lookahead 32 --weights even
-"""
+"""`acerl-np evaluate`: policies and rules on task records, compared."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared import tables
 from acerl_np.commands.shared.episode_tables import write_tables
-from acerl_np.commands.shared.outputs import declare_outputs
-from acerl_np.commands.shared.players import DEFAULT_SUITE, Plan, make_plan, sort_names
+from acerl_np.commands.shared.outputs import declare_outputs, make_folder
+from acerl_np.commands.shared.players import Plan, Seat, make_plan, sort_names
 from acerl_np.commands.shared.progress import report_unfinished
 from acerl_np.commands.shared.teams import open_team
 from acerl_np.support.errors import make_printable
 
 if TYPE_CHECKING:
+    from acerl_np.evaluation.margin import Comparison
     from acerl_np.evaluation.references import Reference
-    from acerl_np.evaluation.trials import Trials
+    from acerl_np.evaluation.trials import Playing, Trials
+    from acerl_np.problem.instance import Instance
     from acerl_np.simulation.trace import Trace
+    from acerl_np.support.team import Team
 
-OWN = (
-    opt.CommandOption(
-        "--references FILE.json",
-        "hindsight references of your own records, written by acerl-np hindsight --out",
-    ),
-    opt.PAST.but(help=f"{opt.PAST.help}: adds the row 'replay'"),
-    opt.CommandOption("--trials-csv FILE.csv", "write every single trial"),
-    opt.CommandOption(
-        "--tasks-csv FILE.csv",
-        "write every task of every trial: waited, vehicle, picked up, delivered, late; of a record "
-        "whose trials are all the same, the first",
-    ),
-    opt.CommandOption(
-        "--vehicles-csv FILE.csv",
-        "write every vehicle of these trials: shares of time loaded, driving empty, in a charger's queue, "
-        "charging and broken down, lowest level, tasks called back",
-    ),
-    opt.REPORT,
-    opt.FORCE,
+FILES = TRIALS, TASKS, VEHICLES = "trials.csv", "tasks.csv", "vehicles.csv"
+"""What --out holds, the last two with --details."""
+
+LEAST_TRIPS = 20
+"""With a recorded finish, from which on it is said how long driving took."""
+
+POLICIES = opt.CommandOption(
+    "policies POLICY+", "files, rules (acerl-np list rules), general, or module:name of yours"
 )
+OPTIONS: opt.Options = {
+    "": (POLICIES,),
+    opt.PLAY: (*opt.LOOKAHEAD, opt.GREEDY, opt.COMMIT, opt.TRAFFIC, opt.HORIZON),
+    opt.RECORDS: (
+        *(opt.ON, *opt.READING),
+        opt.PAST.but(help=f"{opt.PAST.help}: one more row"),
+        opt.CommandOption("--references FILE", "bounds of your records, from policy bound --out"),
+    ),
+    opt.OBJECTIVE: opt.GOAL,
+    opt.OUTPUT: (
+        opt.OUT.but(
+            usage="-o/--out DIR",
+            help="folder for trials.csv; with --details also tasks.csv, vehicles.csv, and of --past "
+            "schedule-RECORD.csv (planned and simulated times)",
+        ),
+        *(opt.FORMAT, opt.REPORT, opt.FORCE, opt.DETAILS),
+    ),
+    opt.RUNNING: (opt.SEED_OPTION, opt.TRIALS, opt.THREADS, *opt.TEAM),
+}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    opt.declare(parser, *opt.NAMES, *opt.READING, *opt.VARYING)
-    opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
-    opt.declare(parser, *opt.PLAYING, *opt.list_team("play"), opt.MORE, opt.FORMAT, *OWN)
+class Evaluation(NamedTuple):
+    """What policies come to on records.
+
+    Attributes
+    ----------
+    labels : list of str
+    trials : list of Trials
+        Of each policy.
+    comparison : Comparison
+        M, C, and the distances to hindsight and to the best rule where hindsight is known.
+    times : list of str
+        How long decisions took that looked ahead.
+    """
+
+    labels: list[str]
+    trials: list[Trials]
+    comparison: Comparison
+    times: list[str]
+
+
+def evaluate(
+    policies: Mapping[str, Any],
+    records: Sequence[Instance],
+    playing: Playing | None = None,
+    *,
+    references: Mapping[str, Reference] | None = None,
+    team: Team | None = None,
+) -> Evaluation:
+    """Play policies, rules or past assignments on records, and compare them.
+
+    Parameters
+    ----------
+    policies : mapping of str to policy
+        By their labels: a policy, a rule's name, or a tuple of `Assignments`, one of each record.
+    records : sequence of Instance
+    playing : Playing, optional
+        Trials, seed, objective and so on.
+    references : mapping of str to Reference, optional
+        Of known schedules by the records' content hashes; by default those that are bundled.
+    team : Team, optional
+        Workers; by default threads of this process.
+    """
+    from acerl_np.evaluation.margin import compare_trials
+    from acerl_np.evaluation.references import bundled_references
+    from acerl_np.evaluation.trials import Playing
+
+    playing = Playing() if playing is None else playing
+    seats = tuple(Seat(label, policy) for label, policy in policies.items())
+    results, times = Plan(seats, tuple(records), playing).play(team)
+    known = bundled_references() if references is None else references
+    return Evaluation(
+        list(policies), results, compare_trials(records, results, known, playing), times
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Evaluate, show and write."""
-    from acerl_np.evaluation.margin import compare_trials
+    """Compare policies and rules on task records.
 
-    named = sort_names(arguments)
-    traced = arguments.tasks_csv, arguments.vehicles_csv
-    declare_outputs(arguments, [arguments.trials_csv, arguments.report, *traced])
-    plan = make_plan(arguments, named, DEFAULT_SUITE)
-    labels, instances, goal = plan.labels, plan.records, plan.playing.goal
+    The table shows mean makespan/tardiness for each record. M and C are makespan and tardiness from 0, the
+    worst policy, to 1, the best; P is the share of trials within the limit.
+
+    Examples
+    --------
+      acerl-np evaluate nearest EDD --on DMH-01,DMH-02
+      acerl-np evaluate policy.npz nearest --on 'days/*.csv' --layout floor.json --details
+      acerl-np evaluate policy.npz --on week.csv --past week.served.csv --report page.html
+    """
+    from acerl_np.simulation.replay import replay_assignments, write_schedule
+
+    players = sort_names(arguments)
+    folder = arguments.out
+    names = FILES if arguments.details else FILES[:1]
+    files = [] if folder is None else [Path(folder) / name for name in names]
+    declare_outputs(arguments, [arguments.report])
+    declare_outputs(arguments, files, folder=folder)
+    plan = make_plan(arguments, players)
     references = gather_references(arguments.references, plan)
     with open_team(vars(arguments)) as team:
-        results, times = plan.play(team)
-    if arguments.trials_csv is not None:
-        tables.write_trials(arguments.trials_csv, labels, results)
-    if any(traced):
-        write_tables(*traced, trace_all(plan, results))
-    comparison = compare_trials(instances, results, references, plan.playing)
-    figures = tables.list_standings(labels, results, comparison)
-    form, more = arguments.format, arguments.more
-    table, below = tables.render_standings(instances, figures, goal, form, more=more)
-    print(table, end="")
-    below += times
-    if comparison.margin is not None:
-        below.append(f"best rule on these records: {comparison.margin.rule}")
-        below += [comparison.margin.sentence()] if comparison.margin.is_little else []
-    tables.show_below(form, below)
+        policies = {seat.label: seat.policy for seat in plan.seats}
+        found = evaluate(policies, plan.records, plan.playing, references=references, team=team)
+    below = [*found.times, *(line for seat in plan.seats for line in describe_past(seat))]
+    show(found, plan, below, arguments.format, details=bool(arguments.details))
+    if folder is not None:
+        make_folder(folder)
+        tables.write_trials(str(files[0]), found.labels, found.trials)
+        if arguments.details:
+            write_tables(str(files[1]), str(files[2]), trace_all(plan, found.trials))
+            for item in [
+                x for seat in plan.seats if isinstance(seat.policy, tuple) for x in seat.policy
+            ]:
+                path = Path(folder) / f"schedule-{item.instance.name}.csv"
+                write_schedule(str(path), replay_assignments(item))
     if arguments.report is not None:
         from acerl_np.commands.shared.reporting import report_policies
 
-        report_policies(arguments.report, labels, results, instances, times)
-    for label, trials in zip(labels, results, strict=True):
+        report_policies(arguments.report, found.labels, found.trials, plan.records, below)
+    for label, trials in zip(found.labels, found.trials, strict=True):
         report_unfinished(label, trials)
+
+
+def show(found: Evaluation, plan: Plan, below: list[str], form: str, *, details: bool) -> None:
+    """Print the table, and what stands below it."""
+    figures = tables.list_standings(found.labels, found.trials, found.comparison)
+    records, goal = plan.records, plan.playing.goal
+    table, meanings = tables.render_standings(records, figures, goal, form, more=details)
+    print(table, end="")
+    lines = list(meanings)
+    lines += below
+    margin = found.comparison.margin
+    if margin is not None:
+        lines.append(f"best rule on these records: {margin.rule}")
+        lines += [margin.sentence()] if margin.is_little else []
+    tables.show_below(form, lines)
+
+
+def describe_past(seat: Seat) -> list[str]:
+    """Say how past assignments differ from what was recorded: their starts, and how long driving took."""
+    from acerl_np.evaluation.past import estimate_lengthening, measure_delays
+    from acerl_np.simulation.replay import replay_assignments
+
+    if not isinstance(seat.policy, tuple):
+        return []
+    played = [replay_assignments(item) for item in seat.policy]
+    behind = [float(x) for item in played for x in measure_delays(item)]
+    mean = sum(behind) / len(behind)
+    lines = [
+        f"{seat.label}: tasks start {mean:.1f} s after the recorded start on average, at most "
+        f"{max(behind):.1f} s"
+    ]
+    factor, error, n = estimate_lengthening(played)
+    if n >= LEAST_TRIPS:
+        how = f"(acerl-np floor edit LAYOUT --lengthen {factor:.3g})"
+        lines.append(
+            f"Driving took {factor:.3f} ± {error:.3f} times as long as here, over {n} trips {how}."
+        )
+    return lines
 
 
 def trace_all(plan: Plan, results: Sequence[Trials]) -> Iterator[tuple[str, int, Trace]]:
@@ -150,3 +223,6 @@ def gather_references(path: str | None, plan: Plan) -> dict[str, Reference]:
             line = f"{make_printable(path)}: no reference for {record.name} {why}"
             print(line, file=sys.stderr)
     return references
+
+
+ACTION = opt.Action(run, OPTIONS)

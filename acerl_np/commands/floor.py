@@ -1,16 +1,12 @@
-r"""`acerl-np floor`: import floors from other formats, check them, show them.
+"""`acerl-np floor`: import, check, show and edit floors.
 
-Import floors from other formats, check them, show them.
+Import, check, show and edit floors.
 
 Examples
 --------
   acerl-np floor import plant.xml --out layout.json
-  acerl-np floor import plant.xml --vehicles 8 --start parking --out layout.json
-  acerl-np floor import hall.lif.json --vehicles 4 --start parking --speed 1.2 --out layout.json
-  acerl-np floor import tower.lif.json --join --lift ground/lift:upper/lift:20 --vehicles 4 --start dock \
-      --out layout.json
-  acerl-np floor check layout.json week1.csv week2.csv
-  acerl-np floor show layout.json --out floor.png
+  acerl-np floor edit layout.json --vehicles 8 --start parking --out eight.json
+  acerl-np floor check layout.json --on 'days/*.csv'
 """
 
 from __future__ import annotations
@@ -25,8 +21,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from acerl_np.commands.shared import inputs
 from acerl_np.commands.shared import options as opt
-from acerl_np.commands.shared.inputs import drop_breakdowns, report_ignored
+from acerl_np.commands.shared.options import number
 from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.tables import count
 from acerl_np.problem import layout as layouts
@@ -36,10 +33,10 @@ from acerl_np.problem.export import read_mapping
 from acerl_np.problem.importers.common import complete_battery
 from acerl_np.problem.importers.files import import_floor
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.json_tree import table
 from acerl_np.problem.layout import CHARGER, PARKING, Layout, find_sites
-from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
+from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_TOW, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import InputError, LayoutError, describe, list_first, make_printable
+from acerl_np.support.fields import UNUSABLE, Field
 from acerl_np.support.files import write_atomically
 
 SHOWN = 5
@@ -54,24 +51,23 @@ MOST_TIMES = 5
 MARK = "*"
 
 RATES = {"idle": 100, "empty": 300, "loaded": 700}
-"""Typical use of a battery per second, for --battery-hours."""
+"""Typical use of a battery per second, for hours of driving, half of them loaded."""
+
+TIMES = {"hours": Field(float, 0.01, 1000.0), "minutes": Field(float, 0.1, 10000.0)}
+"""What --battery may say instead: how long it lasts, and how long charging it takes."""
 
 
 def import_layout(arguments: argparse.Namespace) -> None:
-    """Make a layout from LIF or openTCS.
+    """Make a layout from a LIF or openTCS file.
 
-    Turn a VDMA LIF file (JSON) or an openTCS plant model (XML) into a layout for acerl-np.
+    Nodes become sites; a station alone on its node gives the site its name. What could not be carried over is
+    said in a line each. acerl-np floor edit adds what such files do not tell: speeds, chargers, traffic.
 
-    Nodes or points become sites; a station or location alone on its only node gives that site its name, and
-    records may go on using the node's. Records may name a station with several nodes, too.
-    The levels of a LIF file become one floor by --join, with --lift between nodes of two of them.
-    A layout needs a fleet: the plant model's vehicles, or --vehicles with --start. Vehicles have batteries
-    if the command says what these hold and use; their levels are then the model's. Vehicles that cannot
-    leave their starts, a floor in parts, and what could not be carried over are said on the standard error
-    stream, one line each.
-
-    Vehicles meet by --traffic beside (all stations stand beside the lane), --traffic lane (none does), or
-    --aside (those that it names do), as no file tells. For what share of their ways it matters is said.
+    Examples
+    --------
+      acerl-np floor import plant.xml --out layout.json
+      acerl-np floor import hall.lif.json --vehicles 4 --start parking --out layout.json
+      acerl-np floor import tower.json --join --lift ground/a:upper/a:20 --vehicles 4 --start dock -o t.json
     """
     declare_outputs(arguments, [arguments.out])
     data, warnings = import_floor(
@@ -79,7 +75,7 @@ def import_layout(arguments: argparse.Namespace) -> None:
         kind=vars(arguments)["from"],
         layout_id=arguments.layout_id,
         join=arguments.join,
-        battery=_read_battery(arguments),
+        battery=_read_battery(arguments.battery),
         two_way=arguments.two_way,
     )
     data["edges"] += [_read_lift(text, data) for text in arguments.lift]
@@ -91,21 +87,13 @@ def import_layout(arguments: argparse.Namespace) -> None:
         _ = layout.routes  # refuses lengths that routes cannot be told by
     except LayoutError as error:
         raise LayoutError(f"{arguments.file}: {error}") from error
-    layout, where = _stand_aside(arguments, layout)
-    layout = _equip(arguments, _set_out(arguments, layout), own)
-    if where == "file" and not arguments.aside:
-        raise InputError(
-            f"--traffic: read file; expected beside, lane or --aside, as {_ask(layout)}"
-        )
-    if where == "off" and layout.blocks:
+    layout = _equip(arguments, _start(arguments.start, layout), own)
+    if layout.blocks:
         blocks = count(len(layout.blocks), "block")
         warnings.append(
-            f"{blocks} kept for vehicles that meet (--traffic, --aside): {_ask(layout)}"
+            f"{blocks} kept for traffic (floor edit --traffic or --aside): {_ask(layout)}"
         )
-    layout = layout.with_traffic(where)
     _write(arguments, layout)
-    if layout.traffic is not None:
-        print(f"{layouts.describe_traffic(layout)}; {_measure_ways(layout)}")
     for line in filter(None, (servable.describe_parts(layout), *warnings)):
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
 
@@ -138,7 +126,7 @@ def _stand_aside(arguments: argparse.Namespace, layout: Layout) -> tuple[Layout,
 
 
 def _ask(layout: Layout) -> str:
-    """Return what no import tells of vehicles that meet, and for what share of their ways it matters."""
+    """Return what no import tells of vehicles that block each other, and the share of routes affected."""
     stations = list_first([*layouts.find_stations(layout)])
     return (
         f"no file says which stations stand beside the lane ({stations}); {_measure_ways(layout)}"
@@ -147,7 +135,8 @@ def _ask(layout: Layout) -> str:
 
 def _measure_ways(layout: Layout) -> str:
     share = servable.measure_passing(layout)
-    return f"{0.0 if math.isnan(share) else share:.0%} of the ways between two stations lead through another"
+    told = f"{0.0 if math.isnan(share) else share:.0%} of the routes between two stations"
+    return f"{told} lead through another"
 
 
 def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -184,40 +173,43 @@ def _demand_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
         )
 
 
-def _set_out(arguments: argparse.Namespace, layout: Layout) -> Layout:
-    """Return a floor whose fleet has the starts, in turn, speed and capacity that the arguments give."""
-    given = {name: getattr(arguments, name) for name in ("speed", "capacity")}
-    changes: dict[str, Any] = {name: x for name, x in given.items() if x is not None}
-    starts = [site for word in arguments.start or () for site in _find_starts(layout, word)]
-    fleet = [replace(vehicle, **changes) for vehicle in layout.vehicles]
-    if starts:
-        fleet = [replace(vehicle, start=starts[k % len(starts)]) for k, vehicle in enumerate(fleet)]
-    return layout.with_fleet(fleet)
+def _start(words: Sequence[str] | None, layout: Layout) -> Layout:
+    """Return a floor whose vehicles start, in turn, where --start says."""
+    starts = [site for word in words or () for site in _find_starts(layout, word)]
+    if not starts:
+        return layout
+    fleet = layout.vehicles
+    return layout.with_fleet(
+        replace(vehicle, start=starts[k % len(starts)]) for k, vehicle in enumerate(fleet)
+    )
 
 
-def parse_pairs(text: str) -> dict[str, int]:
-    """Parse "capacity=1000,idle=1"."""
-    found = {}
+def parse_battery(text: str) -> dict[str, int]:
+    """Parse "capacity=1000,idle=1,...", or "hours=2,minutes=40"."""
+    found: dict[str, float] = {}
     for part in text.split(","):
         key, _, number = part.partition("=")
         try:
-            found[key.strip()] = int(number)
+            found[key.strip()] = float(number) if key.strip() in TIMES else int(number)
         except ValueError:
             raise argparse.ArgumentTypeError(
                 f"read {describe(part)}; expected KEY=N, N a whole number, separated by commas"
             ) from None
-    return found
+    if found.keys() == TIMES.keys():
+        for key, field in TIMES.items():
+            if field.take(found[key]) is UNUSABLE:
+                said = f"{key}: read {found[key]:g}; expected {field.words}"
+                raise argparse.ArgumentTypeError(said)
+        capacity = round(1800.0 * found["hours"] * (RATES["empty"] + RATES["loaded"]))
+        charge = math.ceil(capacity / (60.0 * found["minutes"]))
+        return {**RATES, "capacity": capacity, "charge": charge}
+    if found.keys() & TIMES.keys():
+        raise argparse.ArgumentTypeError(f"read {describe(text)}; expected hours=H,minutes=M alone")
+    return {key: int(number) for key, number in found.items()}
 
 
-def _read_battery(arguments: argparse.Namespace) -> dict[str, int] | None:
-    """Return what the arguments say of a battery, levels only if they say them; None for no battery."""
-    given: dict[str, int] | None = arguments.battery
-    hours, minutes = arguments.battery_hours, arguments.charge_minutes
-    if (hours is None) != (minutes is None) or (hours is not None and given is not None):
-        raise InputError("--battery-hours: expected --charge-minutes beside it, and no --battery")
-    if hours is not None:
-        capacity = round(1800.0 * hours * (RATES["empty"] + RATES["loaded"]))
-        given = {**RATES, "capacity": capacity, "charge": math.ceil(capacity / (60.0 * minutes))}
+def _read_battery(given: dict[str, int] | None) -> dict[str, int] | None:
+    """Return what --battery says, levels only if it says them; None for no battery."""
     if given is not None:
         whole = complete_battery(given) if "capacity" in given else given
         parts.VEHICLE["battery"].read("--battery", whole)  # refuses what is none
@@ -227,21 +219,12 @@ def _read_battery(arguments: argparse.Namespace) -> dict[str, int] | None:
 def _equip(
     arguments: argparse.Namespace, layout: Layout, own: Sequence[dict[str, int] | None]
 ) -> Layout:
-    """Return a floor with the batteries, chargers and parking places that the arguments give.
+    """Return a floor with the batteries that the arguments give, and chargers if it has none.
 
     `own` is the battery of each vehicle that has one of its own.
     """
-
-    def list_sites(kind: str) -> list[str]:
-        found = [site.id for site in layout.sites if site.kind == kind]
-        lost = [site for site in found if site in layout.dead_ends]
-        if lost:
-            said = f"sites of kind {kind}: {len(lost)} ({list_first(lost)}) left out, as no edge leads away"
-            print(f"warning: {said}", file=sys.stderr)
-        return [site for site in found if site not in lost]
-
     changes: dict[str, Any] = {}
-    given = _read_battery(arguments)
+    given = _read_battery(arguments.battery)
     if given is not None:
         read = parts.VEHICLE["battery"].read
         batteries = [None if x is None else read("--battery", x) for x in own]
@@ -250,8 +233,24 @@ def _equip(
         if not all(batteries):
             changes["battery"] = read("--battery", complete_battery(given))
         if not layout.chargers:
-            changes["chargers"] = tuple(map(parts.Charger, list_sites(CHARGER)))
-    if arguments.chargers is not None:
+            changes["chargers"] = tuple(map(parts.Charger, _list_sites(layout, CHARGER)))
+    return replace(layout, **changes) if changes else layout
+
+
+def _list_sites(layout: Layout, kind: str) -> list[str]:
+    """Return the sites of a kind from which an edge leads away; say which others there are."""
+    found = [site.id for site in layout.sites if site.kind == kind]
+    lost = [site for site in found if site in layout.dead_ends]
+    if lost:
+        said = f"sites of kind {kind}: {len(lost)} ({list_first(lost)}) left out, as no edge leads away"
+        print(f"warning: {said}", file=sys.stderr)
+    return [site for site in found if site not in lost]
+
+
+def _change_stops(arguments: argparse.Namespace, layout: Layout) -> Layout:
+    """Return a floor with the chargers and parking places that the arguments give."""
+    changes: dict[str, Any] = {}
+    if arguments.chargers:
         changes["chargers"] = ()
     for word in arguments.chargers or ():
         name, _, slots = word.rpartition(":")
@@ -265,11 +264,10 @@ def _equip(
         n = 1 if whole else int(slots)
         changes["chargers"] += tuple(parts.Charger(layout.sites[k].id, n) for k in sites)
     if arguments.parking is not None:
-        after = table({"after": parts.PARKING["after"]}, dict).read("--parking", arguments.parking)
-        places = list(map(parts.ParkingPlace, list_sites(PARKING)))
+        places = list(map(parts.ParkingPlace, _list_sites(layout, PARKING)))
         if not places:
             raise InputError(f"--parking: no site of kind '{PARKING}'; expected at least one")
-        changes["parking"] = parts.Parking(tuple(places), **after)
+        changes["parking"] = parts.Parking(tuple(places), after=arguments.parking)
     return replace(layout, **changes) if changes else layout
 
 
@@ -279,8 +277,6 @@ def _find_starts(layout: Layout, word: str) -> list[str]:
     found = [layout.sites[k].id for k in find_sites(layout, word)]
     if not found and word == PARKING:
         found = parking
-    if not found and "," in word:
-        return [site for part in word.split(",") for site in _find_starts(layout, part.strip())]
     if not found:
         some = list_first([site.id for site in layout.sites])
         raise InputError(
@@ -317,27 +313,36 @@ def _sizes(layout: Layout) -> str:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Check reach, and load against capacity.
+    """Check what can be reached, and whether the fleet can serve records.
 
-    Say first which vehicles cannot leave their starts, and which parts the floor falls in; then how large it
-    is, what cannot be reached on it, and whether its fleet can keep up with records; where vehicles meet, how
-    much longer they drive.
+    Offered load is the time that the tasks take (mean approach, route, handling), divided by the time that
+    the fleet has. Above 1 the fleet keeps up only with approaches shorter than the mean.
+
+    Examples
+    --------
+      acerl-np floor check layout.json
+      acerl-np floor check layout.json --on week1.csv,week2.csv
+      acerl-np floor check layout.json --on 'days/*.csv' --traffic beside
     """
-    layout, tasks = load_layout(arguments.layout), arguments.tasks
+    layout = load_layout(arguments.layout)
     if arguments.traffic is not None:
         layout = layout.with_traffic(arguments.traffic)
     # Too large demands are counted here, not refused.
     floor = layout.with_fleet(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
-    if arguments.breakdowns is not None and not tasks:
-        raise InputError("--breakdowns: given without records; expected task records")
+    names = inputs.expand_names(arguments.on)
+    breakdowns, model = inputs.read_breakdowns(arguments.breakdowns or ())
+    if arguments.breakdowns and not names:
+        raise InputError("--breakdowns: given without records; expected --on RECORDS")
     faults = servable.describe_parts(layout)
     if faults:
         print(f"{layout.name}: {faults}", flush=True)
-    with report_ignored():
-        files = {"breakdowns": arguments.breakdowns, "mapping": read_mapping(arguments.mapping)}
-        instances: list[Instance] = []
-        for name in drop_breakdowns(tasks):
-            instances += load_records(name, layout=floor, **files)
+    with inputs.report_ignored():
+        files: dict[str, Any] = {
+            "breakdowns": breakdowns,
+            "mapping": read_mapping(arguments.mapping),
+        }
+        loaded = [x for name in names for x in load_records(name, layout=floor, **files)]
+    instances = inputs.vary_breakdowns(loaded, model)
     print(f"{layout.name}: {_sizes(layout)}")
     types: dict[str, list[str]] = {}
     for name, served in layouts.find_stations(layout).items():
@@ -393,7 +398,7 @@ def _describe_meeting(instance: Instance) -> list[str]:
     if not math.isnan(factor):
         lines.append(
             f"with nearest driving takes {factor:.3f} ± {error:.3f} times as long as where nobody meets, "
-            f"over {n} trips (acerl-np floor fleet LAYOUT --lengthen {factor:.3g})"
+            f"over {n} trips (acerl-np floor edit LAYOUT --lengthen {factor:.3g})"
         )
     return lines
 
@@ -451,22 +456,16 @@ def _show_stations(layout: Layout) -> None:
         print(line)
 
 
-def change_fleet(arguments: argparse.Namespace) -> None:
-    """Write a floor with another fleet.
+def edit(arguments: argparse.Namespace) -> None:
+    """Write a floor with another fleet, speeds, chargers, or traffic.
 
-    Write a floor with another fleet of N vehicles: the layout's first ones with their names, and further ones
-    like these in turn, where --start, --speed and --capacity do not say otherwise. Listed breakdowns are not
-    repeated; batteries are, unless another one is given for all. --lengthen F makes all driving take F times
-    as long, a stand-in for vehicles that wait for each other (records replay says how much longer it took);
-    --traffic lets them meet, and --aside says at which stations they stand clear of the lane.
+    Further vehicles are like the first ones in turn. Listed breakdowns are not repeated.
 
     Examples
     --------
-      acerl-np floor fleet supply-loop --vehicles 6 --out loop6.json
-      acerl-np floor fleet supply-loop --vehicles 6 --battery-hours 2 --charge-minutes 40 \
-          --chargers park:2 rack-7 --parking after=60 --out loop6.json
-      acerl-np floor fleet supply-loop --lengthen 1.08 --out busy.json
-      acerl-np floor fleet supply-loop --aside storage line-1 --out met.json
+      acerl-np floor edit supply-loop --vehicles 6 --speed 1.2 --out six.json
+      acerl-np floor edit six.json --battery hours=2,minutes=40 --chargers park:2,rack-7 --out e.json
+      acerl-np floor edit supply-loop --traffic file --aside storage,line-1 --out met.json
     """
     declare_outputs(arguments, [arguments.out])
     layout = load_layout(arguments.layout)
@@ -474,23 +473,28 @@ def change_fleet(arguments: argparse.Namespace) -> None:
     # Where they start, park and charge is known once all is changed.
     layout, where = _stand_aside(arguments, layout)
     layout = layouts.resize_fleet(layouts.lengthen(layout, arguments.lengthen), n)
-    layout = _equip(arguments, _set_out(arguments, layout), [None] * n)
-    _write(arguments, layout.with_traffic(where, traffic))
+    given = {name: getattr(arguments, name) for name in ("speed", "capacity")}
+    changes: dict[str, Any] = {name: x for name, x in given.items() if x is not None}
+    layout = layout.with_fleet(replace(vehicle, **changes) for vehicle in layout.vehicles)
+    layout = _change_stops(arguments, _start(arguments.start, layout))
+    layout = _equip(arguments, layout, [None] * n).with_traffic(where, traffic)
+    _write(arguments, layout)
+    if layout.traffic is not None:
+        print(f"{layouts.describe_traffic(layout)}; {_measure_ways(layout)}")
 
 
 def show(arguments: argparse.Namespace) -> None:
-    """Print or draw a floor.
+    """Print a floor as text.
 
-    Show a floor: as text, or with --out as a picture (needs the extra: pip install 'acerl_np[plot]').
+    As a picture: acerl-np plot floor.
+
+    Examples
+    --------
+      acerl-np floor show dmh
+      acerl-np floor show layout.json
+      acerl-np floor show supply-loop
     """
-    declare_outputs(arguments, [arguments.out])
     layout = load_layout(arguments.layout)
-    if arguments.out is not None:
-        from acerl_np.pictures.maps import draw_layout
-
-        draw_layout(layout, arguments.out)
-        print(make_printable(arguments.out))
-        return
     print(f"{layout.name}: {_sizes(layout)}\n")
     picture, unnamed = draw_text(layout)
     print(picture + "\n")
@@ -516,7 +520,7 @@ def show(arguments: argparse.Namespace) -> None:
         if vehicle.random_breakdowns is not None:
             model = vehicle.random_breakdowns
             often = f"every {model.mean_time_between_failures:g} s"
-            long = f"for {model.mean_time_to_repair:g} s in the mean"
+            long = f"for {model.mean_time_to_repair:g} s on average"
             print(f"    breaks down at random: {often} {long}")
 
 
@@ -551,136 +555,80 @@ def draw_text(layout: Layout) -> tuple[str, list[int]]:
     return "\n".join("".join(line).rstrip() for line in grid), unnamed
 
 
-FLOOR = opt.CommandOption(
-    "layout LAYOUT.json", "a layout's file, or the name of a bundled one, such as 'dmh'"
+FLOOR = opt.CommandOption("layout LAYOUT", "a layout's file, or a bundled floor such as dmh")
+VEHICLES = opt.CommandOption(
+    "--vehicles N", "size of the fleet (default: as it is)", Field(int, 1, MAX_VEHICLES)
 )
-FLEET = (
-    opt.CommandOption(
-        "--vehicles N", "a fleet of N vehicles instead of the file's", int, range=(1, MAX_VEHICLES)
-    ),
-    opt.CommandOption(
-        "--start SITE+",
-        "where the vehicles start, in turn: sites, nodes or stations by any of their names, or 'parking' for "
-        "all parking places (default: the file's starts)",
-    ),
-    opt.CommandOption(
-        "--speed S",
-        "speed of every vehicle, m/s (default: the file's; of a fleet by --vehicles: 1)",
-        float,
-        range=(MIN_SPEED, MAX_NUMBER),
-    ),
-    opt.CommandOption(
-        "--capacity C",
-        "capacity of every vehicle in units of load, 0 for unlimited (default: 0)",
-        float,
-        range=(0.0, MAX_NUMBER),
-    ),
+START = opt.CommandOption(
+    "--start SITES", "where vehicles start, in turn: sites or stations, or 'parking'", opt.NAMES
 )
-"""A fleet in the place of another."""
-
-MEET = (
-    opt.TRAFFIC,
-    opt.CommandOption(
-        "--aside SITE+",
-        "vehicles meet, and stand clear of the lane at these sites, stations or kinds of sites, and where "
-        "the layout says so",
-    ),
+BATTERY = opt.CommandOption(
+    "--battery KEY=N,...",
+    "battery of every vehicle: hours=H,minutes=M (of driving, to charge); or capacity, idle, empty, loaded, "
+    "charge (per s), start, critical, resume, good, full, tow",
+    parse_battery,
 )
-"""Vehicles that meet, and where they stand clear of the lane."""
-
-ENERGY = (
-    opt.CommandOption(
-        "--battery KEY=N,...",
-        "a battery for every vehicle: capacity; idle, empty, loaded, charge (used or charged in a second); "
-        "start, critical, resume, good, full and tow may be added (default: charged, then the levels of the "
-        "model imported, then 20, 45, 60 and 95 %% of the capacity)",
-        parse_pairs,
+OUT = (opt.OUT.but(usage="-o/--out LAYOUT", help="layout to write", required=True), opt.FORCE)
+IMPORT: opt.Options = {
+    "": (opt.CommandOption("file FILE", "a LIF file or an openTCS plant model"),),
+    opt.PLAY: (VEHICLES, START, BATTERY),
+    opt.RECORDS: (
+        opt.CommandOption(
+            "--from FORM", "format of FILE (default: by its content)", Field(("lif", "opentcs"))
+        ),
+        opt.CommandOption(
+            "--layout-id ID", "which layout of a LIF file: its id, level, or ID/LEVEL"
+        ),
+        opt.CommandOption(
+            "--join", "all layouts of a LIF file are levels of one floor", opt.SWITCH
+        ),
+        opt.CommandOption(
+            "--lift A:B[:LENGTH]",
+            f"add a two-way edge of LENGTH m (default: {LIFT_LENGTH:g}); may be repeated",
+            opt.EACH,
+            default=[],
+        ),
+        opt.CommandOption("--two-way", "edges without an opposite lead both ways", opt.SWITCH),
     ),
-    opt.CommandOption(
-        "--battery-hours H",
-        "instead: a battery for so many hours of driving, half of them loaded, with 7 : 3 : 1 used loaded, "
-        "empty and idle",
-        float,
-        range=(0.01, 1000.0),
+    opt.OUTPUT: OUT,
+}
+CHECK: opt.Options = {
+    "": (FLOOR,),
+    opt.PLAY: (opt.TRAFFIC,),
+    opt.RECORDS: (opt.ON.but(help=opt.RECORDS_PLACE.help), *opt.READING[1:]),
+}
+EDIT: opt.Options = {
+    "": (FLOOR,),
+    opt.PLAY: (
+        *(VEHICLES, START),
+        opt.CommandOption(
+            "--speed S", "speed of every vehicle, m/s", number(MIN_SPEED, MAX_NUMBER)
+        ),
+        opt.CommandOption(
+            "--capacity C", "capacity of every vehicle, 0 for unlimited", number(0.0, MAX_NUMBER)
+        ),
+        BATTERY,
+        opt.CommandOption(
+            "--chargers SITE[:SLOTS],...",
+            "where vehicles charge (default: the layout's; without any the sites of kind charger)",
+            opt.NAMES,
+        ),
+        opt.CommandOption(
+            "--parking SECONDS",
+            "vehicles without a task drive to a free site of kind parking after that",
+            Field(int, 0, MAX_TOW),
+        ),
+        opt.CommandOption("--lengthen X", "factor of all driving times", layouts.LENGTHEN, 1.0),
+        opt.TRAFFIC,
+        opt.CommandOption(
+            "--aside SITES", "sites, stations or kinds of sites off the lane", opt.NAMES
+        ),
     ),
-    opt.CommandOption(
-        "--charge-minutes M", "and so many minutes to charge it", float, range=(0.1, 10000.0)
-    ),
-    opt.CommandOption(
-        "--chargers SITE[:SLOTS]+",
-        "where vehicles charge, one slot each or so many (default: the layout's; without any the sites of "
-        "kind charger)",
-    ),
-    opt.CommandOption(
-        "--parking after=N",
-        "vehicles without a task drive to a free site of kind parking after N seconds",
-        parse_pairs,
-    ),
-)
-"""Batteries, chargers and parking places."""
-
-IMPORT = (
-    opt.CommandOption("file FILE", "a LIF file or an openTCS plant model"),
-    opt.CommandOption("--out LAYOUT.json", "layout to write", required=True),
-    opt.FORCE,
-    opt.CommandOption(
-        "--from", "format of FILE (default: by its content)", choices=("lif", "opentcs")
-    ),
-    opt.CommandOption(
-        "--layout-id ID",
-        "which layout of a LIF file with several to take: its layoutId, its layoutLevelId, or both "
-        "as ID/LEVEL",
-    ),
-    opt.CommandOption(
-        "--join",
-        "take all layouts of a LIF file as the levels of one floor; an id of several levels becomes LEVEL/ID",
-        bool,
-        default=False,
-    ),
-    opt.CommandOption(
-        "--lift A:B[:LENGTH]",
-        "add a two-way edge between two nodes, LENGTH m long, the seconds that the lift takes times the "
-        f"vehicles' speed (default: {LIFT_LENGTH:g}); may be given several times",
-        list,
-        default=[],
-    ),
-    opt.CommandOption(
-        "--two-way",
-        "every edge without an opposite one leads both ways (for files that list each way once)",
-        bool,
-    ),
-    *FLEET,
-    *MEET,
-    *ENERGY,
-)
-CHECK = (
-    FLOOR,
-    opt.CommandOption("tasks TASKS.csv*", "task records to be served on it", default=[]),
-    *(opt.BREAKDOWNS, opt.MAPPING, opt.TRAFFIC),
-)
-CHANGE = (
-    FLOOR,
-    opt.CommandOption("--out LAYOUT.json", "layout to write", required=True),
-    opt.FORCE,
-    FLEET[0].but(help="so many vehicles (default: as many as there are)"),
-    opt.CommandOption("--lengthen", "factor of all driving times", float, 1.0, (0.1, 10.0)),
-    *MEET,
-    FLEET[1].but(help=FLEET[1].help.replace("the file's starts", "the layout's, in turn")),
-    FLEET[2].but(help="speed of every vehicle, m/s (default: the layout's, in turn)"),
-    FLEET[3].but(
-        help="capacity of every vehicle in units of load, 0 for unlimited (default: the layout's, in turn)"
-    ),
-    *ENERGY,
-)
-PICTURE = opt.CommandOption("--out FILE", "picture to write: png, svg or pdf")
+    opt.OUTPUT: OUT,
+}
 ACTIONS = {
     "import": opt.Action(import_layout, IMPORT),
-    "check": opt.Action(check, CHECK, opt.OFFERED_LOAD),
-    "fleet": opt.Action(change_fleet, CHANGE),
-    "show": opt.Action(show, (FLOOR, PICTURE, opt.FORCE)),
+    "check": opt.Action(check, CHECK),
+    "show": opt.Action(show, {"": (FLOOR,)}),
+    "edit": opt.Action(edit, EDIT),
 }
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    opt.add_actions(parser, ACTIONS)

@@ -1,11 +1,11 @@
-"""`acerl-np plot`: pictures of trainings.
+"""`acerl-np plot`: pictures of trainings and floors.
 
-Draw pictures with matplotlib (pip install 'acerl_np[plot]'). The ending of --out, png, svg or pdf, says in
-which format; the same input gives the same file. Episodes are pages: acerl-np replay.
+Draw training curves and floors with matplotlib (pip install 'acerl_np[plot]').
 
 Examples
 --------
   acerl-np plot curves runs/three runs/other --out curves.svg
+  acerl-np plot floor layout.json --out floor.png
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.curves import PICTURE, draw_runs
 from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.pictures.runs import find_study
+from acerl_np.problem.bundled import load_layout
 from acerl_np.support.errors import make_printable
 
 
 def draw_curves(arguments: argparse.Namespace) -> None:
-    """Draw makespan and tardiness as training went on.
+    """Draw objective and cost of trainings against decisions.
 
-    Draw makespan, or the objective of the training, and tardiness against decisions, the mean of the
-    records and each of them: from curves.csv, or from history.csv where a run took no looks. A folder is a
-    run's, that of --seeds (one line, the mean of the seeds, with a band of a standard deviation), or that of
-    a study (a line for each policy; if it holds several studies, name the file STUDY-curves.csv). On the
-    paper's records its figures stand beside the lines.
+    A folder is a run's, that of --seeds (the mean, with a band of a standard deviation), or a study's. On the
+    paper's records its figures are drawn, too.
+
+    Examples
+    --------
+      acerl-np plot curves runs/three
+      acerl-np plot curves runs/three runs/other --out curves.svg
+      acerl-np plot curves runs/study --only ACERL,FCFS
     """
     from acerl_np.pictures.drawing import check_extra, check_form
 
@@ -44,18 +48,43 @@ def draw_curves(arguments: argparse.Namespace) -> None:
     print(make_printable(str(out)))
 
 
-OPTIONS = (
-    opt.CommandOption("runs RUN_FOLDER+", "folders, or a study's curves"),
-    opt.CommandOption("--only LABEL+", "lines to draw (default: all)", default=[]),
-    opt.CommandOption(
-        "--out FILE",
-        f"picture to write: png, svg or pdf (default: {PICTURE} in the run's folder, of several in this one, "
-        "in the place of an earlier picture)",
+def draw_floor(arguments: argparse.Namespace) -> None:
+    """Draw a floor.
+
+    Examples
+    --------
+      acerl-np plot floor dmh --out dmh.png
+      acerl-np plot floor layout.json --out floor.svg
+      acerl-np plot floor supply-loop -o loop.pdf
+    """
+    from acerl_np.pictures.maps import draw_layout
+
+    declare_outputs(arguments, [arguments.out])
+    draw_layout(load_layout(arguments.layout), arguments.out)
+    print(make_printable(arguments.out))
+
+
+PICTURE_FILE = opt.OUT.but(help="picture: png, svg or pdf", required=True)
+ACTIONS = {
+    "curves": opt.Action(
+        draw_curves,
+        {
+            "": (opt.CommandOption("runs FOLDER+", "folders of trainings or studies"),),
+            opt.OUTPUT: (
+                PICTURE_FILE.but(
+                    help=f"{PICTURE_FILE.help} (default: {PICTURE} in the run's folder)",
+                    required=False,
+                ),
+                opt.CommandOption("--only LABELS", "lines to draw (default: all)", opt.NAMES, []),
+                opt.FORCE,
+            ),
+        },
     ),
-    opt.FORCE,
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    opt.add_actions(parser, {"curves": opt.Action(draw_curves, OPTIONS)}, "kind")
+    "floor": opt.Action(
+        draw_floor,
+        {
+            "": (opt.CommandOption("layout LAYOUT", "a layout, or a bundled floor"),),
+            opt.OUTPUT: (PICTURE_FILE, opt.FORCE),
+        },
+    ),
+}

@@ -1,27 +1,33 @@
-"""`acerl-np policy`: show what a policy file holds.
+"""`acerl-np policy`: show what a policy holds, bound what any policy could reach.
 
-Show what a policy file holds.
+Show what a policy holds; bound what any policy could reach.
 
 Examples
 --------
   acerl-np policy show runs/dmh-train-seed0/policy.npz
-  acerl-np policy show policy.npz week3.csv --layout floor.json
-  acerl-np policy show policy.npz --format json
+  acerl-np policy bound week1.csv --layout floor.json
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import sys
+import time
 import warnings
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import load_instances, names_records
+from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.players import Seat, check_fit, read_goal
+from acerl_np.commands.shared.progress import compile_ahead, make_report
 from acerl_np.commands.shared.tables import Column, find_below, render, show_below
-from acerl_np.problem.goal import PAPER
+from acerl_np.commands.shared.teams import open_team
+from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
 from acerl_np.support.own import TRUST, is_own_name, trusting
@@ -29,40 +35,33 @@ from acerl_np.support.report import render_data, render_table
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.importance import Importance
+    from acerl_np.evaluation.margin import Margin
+    from acerl_np.evaluation.references import Reference
+    from acerl_np.evaluation.trials import Trials
     from acerl_np.policies.files import AnyPolicy
     from acerl_np.policies.index import IndexPolicy
+    from acerl_np.support.team import Team
 
 SHOWN = 8
 """Most names in a line."""
 
-MEASURING = (
-    *(opt.BEHIND, opt.SUITE.but(help="a bundled suite to play"), *opt.READING),
-    *(opt.SEED.but(help="seed of the copies"), *opt.GOAL, opt.THREADS, opt.TRUST),
-)
-"""On what `measure` plays, and how."""
 
+def show(arguments: argparse.Namespace) -> None:
+    """Show what a policy holds, and what each weight does.
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    options = opt.CommandOption("file FILE", "policy.npz, of any form"), *MEASURING, opt.FORMAT
-    opt.add_actions(parser, {"show": opt.Action(run, options)})
+    Of an index policy each weight is set to 0 in turn: the table shows what that costs on perturbed copies of
+    the training records.
 
-
-def run(arguments: argparse.Namespace) -> None:
-    """Show what a file holds, and what each weight does.
-
-    Show a policy of any form: its sizes or its plan, and where it comes from (floor, fleet, records,
-    version).
-
-    Of an index policy each weight is shown, what it does, and what leaving it out would cost: objective and
-    share within the limit when it is set to 0, played on noised copies of the training records (arrivals
-    moved by up to 5 s). Functions that it names are not imported but with --trust-code: without, nothing is
-    played.
+    Examples
+    --------
+      acerl-np policy show runs/dmh-train-seed0/policy.npz
+      acerl-np policy show policy.npz --on week3.csv --layout floor.json
+      acerl-np policy show policy.npz --format json
     """
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.index import IndexPolicy
 
-    with trusting(arguments.trust_code or None):
+    with trusting(bool(arguments.trust_code) or None):
         policy: AnyPolicy = load_policy(arguments.file)
         importance = measure(arguments, policy) if isinstance(policy, IndexPolicy) else None
     facts = list_facts(policy)
@@ -97,10 +96,9 @@ def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     records = load_instances(arguments) if names_records(arguments) else records
     records = [] if has_unread(policy.features) else records
     goal = read_goal(arguments, [policy])
-    how = {"seed": arguments.seed, "threads": arguments.threads}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # where it was trained is shown
-        return measure_importance(policy, records, goal, **how)
+        return measure_importance(policy, records, goal)
 
 
 def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
@@ -168,7 +166,7 @@ def render_features(importance: Importance, form: str) -> str:
 def explain(importance: Importance) -> list[str]:
     """Return what stands below the table of features."""
     weight = "weight: per typical difference of the feature between the pairs of a decision"
-    why = "no records in the file; TASKS or --suite name some"
+    why = "no records in the file; --on names some"
     if has_unread(part.name for part in importance.parts):
         why = "its functions are not imported unasked; --trust-code does"
     without = f"{why}, to tell what each is worth"
@@ -195,3 +193,189 @@ def render_json(facts: list[tuple[str, str]], importance: Importance | None) -> 
         data["value"], data["satisfied_share"] = importance.value, importance.satisfied
         data["features"] = list_features(importance)
     return json.dumps(data, indent=1) + "\n"
+
+
+COLUMNS = (
+    Column("instance", "instance"),
+    Column("makespan_s", "hindsight", ".1f", none="none"),
+    Column("tardiness_s", "tardiness", ".1f"),
+    Column("value"),
+    Column("bound", "bound", ".1f"),
+    Column("limit", "limit", unknown=""),
+    Column("decisions", "decisions", "d"),
+    Column("stored_makespan_s", "stored", ".1f"),
+    Column("stored_tardiness_s"),
+    Column("rule", "best rule"),
+    Column("rule_makespan_s", "its makespan", ".1f"),
+    Column("rule_tardiness_s"),
+)
+
+
+class Bounds(NamedTuple):
+    """How good any policy could be on records.
+
+    Attributes
+    ----------
+    found, stored : list of Reference or None
+        Of each record the best schedule found, with all known in advance, and the bundled one.
+    bounds : list of float
+        Proven: no schedule's objective is below.
+    rule : str
+        The best rule.
+    trials : Trials
+        Of that rule.
+    margin : Margin or None
+        How far it is from hindsight.
+    """
+
+    found: Sequence[Reference | None]
+    stored: Sequence[Reference | None]
+    bounds: list[float]
+    rule: str
+    trials: Trials
+    margin: Margin | None
+
+
+def bound(
+    records: Sequence[Instance],
+    objective: Goal | str = PAPER,
+    *,
+    effort: float = 1.0,
+    seed: int = 0,
+    threads: int | None = None,
+    team: Team | None = None,
+) -> Bounds:
+    """Search the best schedule of each record, all known in advance, and compare the best rule.
+
+    Parameters
+    ----------
+    records : sequence of Instance
+        Without random breakdowns.
+    objective : Goal or str
+    effort : float
+        Factor on the work; 1 is about seven seconds of a core for a record.
+    seed : int
+    threads : int, optional
+    team : Team, optional
+        Workers; by default this process.
+    """
+    from acerl_np.evaluation.bounds import bound_objective
+    from acerl_np.evaluation.hindsight import find_references
+    from acerl_np.evaluation.margin import measure_margin, play_best_rule
+    from acerl_np.evaluation.references import bundled_references, find_known
+    from acerl_np.evaluation.trials import Playing
+    from acerl_np.problem.goal import find_goal
+
+    goal = find_goal(objective)
+    report, places = make_report("records"), itertools.count(1)
+
+    def tell(record: Instance, found: Reference | None) -> None:
+        what = "no schedule finishes" if found is None else found.goal.show(found.value)
+        over = ", over the limit" if found is not None and not found.within else ""
+        report(next(places), len(records), f"{record.name}: {what}{over}")
+
+    how: dict[str, Any] = {"effort": effort, "seed": seed, "callback": tell}
+    references = find_references(records, goal, executor=team, **how)
+    rule, trials = play_best_rule(records, Playing(seed=seed, goal=goal, threads=threads))
+    some = [k for k, item in enumerate(references) if item is not None]
+    margin = None
+    if some:
+        best = [item for item in references if item is not None]
+        margin = measure_margin(rule, trials.select(some), [records[k] for k in some], best)
+    known = find_known(records, bundled_references(), goal)
+    bounds = [bound_objective(record, goal) for record in records]
+    return Bounds(references, known, bounds, rule, trials, margin)
+
+
+def run_bound(arguments: argparse.Namespace) -> None:
+    """Search the best schedules with all known in advance, and prove bounds.
+
+    Hindsight is the best schedule found by a dispatcher who knew all arrivals and breakdowns; it is verified
+    by replay. "bound" is proven: no schedule's objective is below it. Random breakdowns have to be left out:
+    --breakdowns listed.
+
+    Examples
+    --------
+      acerl-np policy bound week1.csv --layout floor.json
+      acerl-np policy bound 'days/*.csv' --layout floor.json --out bounds.json
+      acerl-np policy bound bu-all --format csv
+    """
+    from acerl_np.evaluation.hindsight import check_future
+    from acerl_np.evaluation.references import save_references
+    from acerl_np.support.workers import count_cores
+
+    declare_outputs(arguments, [arguments.out])
+    every = [x for x, path in bundled_instances().items() if path.parent.name == "dmh"]
+    records = load_instances(arguments, tasks=None if names_records(arguments) else every)
+    goal = read_goal(arguments)
+    for record in records:
+        check_future(record)
+    compile_ahead("search")
+    started = time.perf_counter()
+    own = min(arguments.threads or count_cores(), len(records))
+    with open_team(vars(arguments), own=own) as team:
+        how = {name: getattr(arguments, name) for name in ("effort", "seed", "threads")}
+        found = bound(records, goal, **how, team=team)
+    show_bounds(found, records, goal, arguments.format)
+    print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
+    if arguments.out is not None:
+        save_references(arguments.out, [item for item in found.found if item is not None])
+        print(f"references {arguments.out}", file=sys.stderr)
+
+
+def show_bounds(found: Bounds, records: Sequence[Instance], goal: Goal, form: str) -> None:
+    """Print the table of hindsight, bounds and the best rule."""
+    means = zip(found.trials.mean("makespan"), found.trials.mean("tardiness"), strict=True)
+    rows = []
+    parts = records, found.found, found.stored, found.bounds, means
+    for record, best, stored, least, values in zip(*parts, strict=True):
+        cells = (
+            record.name,
+            *((best.makespan, best.tardiness, best.value) if best else [None] * 3),
+            least,
+            None if best is None else "kept" if best.within else "over",
+            len(best.actions) if best else None,
+            *((stored.makespan, stored.tardiness) if stored else [None] * 2),
+            *(found.rule, *values),
+        )
+        rows.append(dict(zip((column.name for column in COLUMNS), cells, strict=True)))
+    columns = [
+        column._replace(title=f"{goal.objective}", form=goal.format)
+        if column.name == "value" and goal.objective not in ("makespan", "tardiness")
+        else column
+        for column in COLUMNS
+        if column.name != "limit" or goal.has_limit
+    ]
+    print(render(columns, rows, form), end="")
+    margin = found.margin
+    show_below(form, [margin.sentence()] if margin is not None and margin.is_little else [])
+
+
+ACTIONS = {
+    "show": opt.Action(
+        show,
+        {
+            "": (opt.CommandOption("file FILE", "policy.npz, of any form"),),
+            opt.RECORDS: (
+                opt.ON.but(help=f"{opt.RECORDS_PLACE.help} (default: those in the file)"),
+                *opt.READING,
+            ),
+            opt.OBJECTIVE: opt.GOAL,
+            opt.OUTPUT: (opt.FORMAT,),
+        },
+    ),
+    "bound": opt.Action(
+        run_bound,
+        {
+            "": (opt.RECORDS_PLACE,),
+            opt.PLAY: (opt.TRAFFIC,),
+            opt.RECORDS: opt.READING,
+            opt.OBJECTIVE: opt.GOAL,
+            opt.OUTPUT: (
+                opt.OUT.but(help="schedules with their actions (JSON), for evaluate --references"),
+                *(opt.FORMAT, opt.FORCE),
+            ),
+            opt.RUNNING: (opt.EFFORT, opt.SEED_OPTION, opt.THREADS, *opt.TEAM),
+        },
+    ),
+}

@@ -1,269 +1,35 @@
-"""`acerl-np train`: train a policy on task records and show what it achieves.
-
-Train a dispatching policy with ACERL (Algorithm 1 of the paper).
-
-Without arguments this trains on DMH-01 to DMH-08 with the paper's settings and then plays every
-instance 30 times. It writes policy.npz (the policy), run.npz (the checkpoint), config.json (all
-settings), history.csv (one line per generation), curves.csv (how the policy did on each training record
-every few generations), results.csv (the figures of the last tables) and, if matplotlib is installed,
-curves.png into a new folder below runs/, or into --out.
-
---preset best trains another form of policy, made for days that nobody has seen: a function that scores
-every pair of a vehicle and a task. It is the default for records of your own. Any setting beside it wins.
-
-What has no option of its own is a setting: --settings lists all with their ranges and defaults, and --set
-changes one.
-
---objective says what is to be small, and --cost-limit what must not be exceeded. The makespan, the paper's,
-fits records of some thirty tasks that end. On shifts, of more than 100 tasks or of more than an hour, the
-preset best takes late+0.05*tardiness: one percent of late tasks weighs as much as 20 s of mean tardiness.
-
-Of ten records of your own or more a third, of more than twenty a quarter, is held back (--hold-out) and
-judges the policy at the end, beside the best rule, which is chosen on the training records alone. Of five to
-nine all are trained on, and each judges a further training that leaves it out (--folds), if that is quick.
-Else noised copies judge.
-
-Examples
---------
-  acerl-np train                                   the paper's run
-  acerl-np train --seed 3 --out runs/three         another seed, another folder
-  acerl-np train week1.csv week2.csv --layout floor.json
-  acerl-np train week*.csv --layout floor.json     the preset best, as these are your own
-  acerl-np train week*.csv --layout floor.json --decisions 10000000 --hold-out 0.5
-  acerl-np train week*.csv --layout floor.json --objective waiting --set cost=late --cost-limit 2
-  acerl-np train week*.csv --layout floor.json --objective late --set class_weights=1,5
-  acerl-np train --suite dmh-train --hold-out 0.25   a verdict on two of the eight records
-  acerl-np train --set noise_std=0.2 --set antithetic=true
-  acerl-np train --settings > settings.toml        all settings; --config reads them
-  acerl-np train --resume runs/three/run.npz --generations 256
-  acerl-np train --config runs/three/config.json --seeds 0:5
-"""
+"""`acerl-np train`: train a policy on task records and show what it achieves."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.shared import learners, train_options
 from acerl_np.commands.shared import options as opt
-from acerl_np.commands.shared.curves import draw_training, remove_picture
-from acerl_np.commands.shared.interruption import catch_signals
-from acerl_np.commands.shared.judges import Judges, write_judges
-from acerl_np.commands.shared.judging import show_verdict
-from acerl_np.commands.shared.learners import Learner
-from acerl_np.commands.shared.outputs import declare_run, make_folder, open_results
-from acerl_np.commands.shared.progress import compile_ahead, report_unfinished
-from acerl_np.commands.shared.several import declare_seeds, read_seeds, run_seeds
-from acerl_np.commands.shared.tables import list_figures, summarise
-from acerl_np.commands.shared.teams import open_team
-from acerl_np.support.errors import InputError, WorkerError
-from acerl_np.support.files import write_atomically
-from acerl_np.support.report import render_data
-
-if TYPE_CHECKING:
-    from acerl_np.support.team import Team
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    groups = {
-        "what to train": train_options.WHAT,
-        "what to train on": train_options.DATA,
-        "settings": train_options.SETTING,
-        "the run": train_options.RUN,
-    }
-    for title, options in groups.items():
-        group = parser.add_argument_group(title)
-        if title == "settings":
-            train_options.declare_settings(group)
-        opt.declare(group, *options, given=True)
-    opt.declare(parser, opt.TRUST)
+from acerl_np.commands.shared import train_options
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train, save, evaluate; return the exit status."""
-    beside = ("command", "run", "trust_code")
-    given = {name: x for name, x in vars(arguments).items() if name not in beside and x != []}
+    """Train a policy with ACERL (Algorithm 1 of the paper).
+
+    Without RECORDS it trains on DMH-01 to -08 with the paper's settings. Results go to a new folder below
+    runs/, or to --out: policy.npz, run.npz (checkpoint), config.json, history.csv, curves.csv, results.csv.
+
+    Some of your records are held out and used only to judge the final policy (--hold-out). With 5 to 30
+    records, cross-validation is used instead (--folds).
+
+    Examples
+    --------
+      acerl-np train                                            the paper's run
+      acerl-np train 'days/*.csv' --layout floor.json --out run     your own records: preset best
+      acerl-np train --resume run/run.npz --generations 256
+    """
+    from acerl_np.commands.shared.learners import Learner
+    from acerl_np.commands.shared.training import run_learner
+
+    beside = ("command", "run", "prog", "trust_code", "verbose")
+    own = vars(arguments).items()
+    given = {name: x for name, x in own if name not in beside and x not in ([], None)}
     return run_learner(Learner(*train_options.merge_options(given)))
 
 
-def run_learner(learner: Learner) -> int:
-    """Train what is asked for; return the exit status."""
-    options = learner.options
-    if options["settings"]:
-        print(train_options.format_options(options, learner.settings, learner.algorithm))
-        return 0
-    if options["quiet"]:
-        from acerl_np.support.machine_code import silence
-
-        silence()
-    if options["seeds"] is not None:
-        return train_several(learner)
-    declare_run(learner.named)
-    if options["processes"] is None and options["dask"] is None:
-        return train_one(learner, None)
-    with open_team(options) as team:
-        return train_one(learner, team)
-
-
-def train_several(learner: Learner) -> int:
-    """Train with every seed that is asked for; return the exit status."""
-    from acerl_np.support.workers import count_cores
-
-    options = learner.options
-    for name in ("resume", "folds", "report"):
-        if options[name]:
-            raise InputError(f"{name}: given besides --seeds; expected one of the two")
-    seeds = read_seeds(options["seeds"])
-    # One part of the records is held back for all seeds.
-    training, judges, config = learner.prepare(seeds[0])
-    records = tuple(training), judges.held_back
-    kept = not options["no_records"]
-    tasks = [learner.task(*records, config, seed, options["trials"], kept) for seed in seeds]
-    name = f"{learner.name()}-seeds{seeds[0]}-{seeds[-1]}"
-    folder = Path(options["out"] or Path("runs") / name)
-    declare_seeds(learner.named, tasks, folder)
-    own = min(options["threads"] or count_cores(), len(tasks))
-    with open_team(options, usual=None, own=own) as team:
-        compile_ahead(*learner.list_parts(config), quiet=options["quiet"])
-        run_seeds(tasks, make_folder(folder), team, more=options["more"], quiet=options["quiet"])
-    return 0
-
-
-def train_one(learner: Learner, team: Team | None) -> int:
-    """Train with one seed, on the threads of this process or with a team; return the exit status."""
-    options = learner.options
-    trainer, judges = learner.begin(team)
-    judged = judges.on != "nothing" and options["trials"] > 0
-    if options["report"] and not judged:
-        expected = "own records, --hold-out or --folds, and --trials above 0"
-        raise InputError(f"--report: no verdict to write; expected {expected}")
-    parts = ["rules"] if judged else []
-    own = learner.list_parts(learner.find_settings(trainer))
-    compile_ahead(*own, *parts, quiet=options["quiet"])
-    with open_results(learner.named, f"{learner.name()}-seed{trainer.seed}") as folder:
-        # First: what it names tells a killed start from a run (`outputs.is_killed_start`).
-        write_config(folder / "config.json", learner, trainer, judges)
-        write_judges(folder, judges)
-        (folder / "results.csv").unlink(missing_ok=True)
-        started = time.perf_counter()
-        stopped = train(learner, trainer, folder, team)
-        seconds = time.perf_counter() - started
-        if stopped is not None:
-            remove_picture(folder)
-            done, total, form = learner.find_place(trainer)
-            how_far = form.format(n=done, total=total).replace("/", " of ")
-            learner.say(f"stopped after {how_far}; {go_on(learner, folder)}", always=True)
-            return 128 + stopped
-        picture = draw_training(folder, quiet=options["quiet"])
-    if options["trials"]:
-        show_results(learner, trainer, judges, folder, team)
-    print(f"{learner.describe_length(trainer)}, {seconds:.1f} s; seed {trainer.seed}")
-    print(f"policy {folder / 'policy.npz'}   checkpoint {folder / 'run.npz'}")
-    print(f"history {folder / 'history.csv'}   curves {folder / 'curves.csv'}")
-    print(f"options {folder / 'config.json'}" + (f"   picture {picture}" if picture else ""))
-    return 0
-
-
-def show_results(
-    learner: Learner, trainer: Any, judges: Judges, folder: Path, team: Team | None
-) -> None:
-    """Play with what was trained, print the tables and keep their figures."""
-    from acerl_np.evaluation.trials import Playing, play_policy
-
-    options = learner.options
-    how = {"goal": trainer.goal, "threads": options["threads"]}
-    how["horizon"] = getattr(learner.find_settings(trainer), "horizon", None)
-    playing = Playing(options["trials"], trainer.seed, **how)
-    trials = play_policy(trainer.policy, trainer.instances, playing)
-    judged = judges.on != "nothing"
-    on = "Training records: " if judged else ""
-    policy = learner.algorithm.name.upper()
-    print(summarise(trainer.instances, trials, on=on, policy=policy, more=options["more"]))
-    report_unfinished("policy", trials)
-    rows = [{"records_of": "training", **row} for row in list_figures("policy", trials)]
-    if judged:
-        found = show_verdict(trainer, judges, playing, options, folder, team)
-        rows += [{"records_of": judges.on, **row} for row in found]
-    write_atomically(folder / "results.csv", render_data(rows, "csv").encode())
-
-
-def go_on(learner: Learner, folder: Path) -> str:
-    """Return the command that goes on with a run."""
-    return f"go on with: {learner.algorithm.command} --resume {folder / 'run.npz'}"
-
-
-def write_config(path: Path, learner: Learner, trainer: Any, judges: Judges) -> None:
-    """Write every option of the run as JSON."""
-    import acerl_np
-
-    named = {instance.name: instance.content_hash for instance in trainer.instances}
-    data = {"acerl_np": acerl_np.__version__, "seed": trainer.seed, "instances": named}
-    data |= learner.describe(trainer, judges)
-    write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
-
-
-PATIENCE = 1.0
-"""Seconds after a signal for a generation on this process's threads to end by itself."""
-
-
-class Stopped(KeyboardInterrupt):
-    """A signal was noted while workers play: their generation is given up."""
-
-
-def train(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> int | None:
-    """Train to the end, or to a signal, whose number is returned; save now and then and at the end."""
-    options = learner.options
-
-    def save() -> None:
-        trainer.save(folder / "run.npz")
-        trainer.write_history(folder / "history.csv")
-        trainer.write_curves(folder / "curves.csv")
-
-    noted = 0.0
-
-    def give_up() -> None:
-        if caught() is not None:
-            raise Stopped
-
-    def wait_a_little() -> None:
-        nonlocal noted
-        if caught() is not None:
-            noted = noted or time.perf_counter()
-            if time.perf_counter() - noted > PATIENCE:
-                raise Stopped
-
-    save()
-    failure: BaseException | None = None
-    with catch_signals() as caught:
-        if team is not None:
-            team.watch = give_up
-        if hasattr(trainer, "watch"):
-            trainer.watch = wait_a_little
-        last_save, last_line = time.perf_counter(), len(trainer.history)
-        every = options["checkpoint_generations"]
-        with learners.show_progress(learner, trainer, quiet=options["quiet"]) as show:
-            while not trainer.done and caught() is None:
-                try:
-                    record = trainer.step()
-                except (Stopped, WorkerError) as error:
-                    failure = error
-                    break
-                show(record)
-                lines = len(trainer.history) - last_line
-                late = time.perf_counter() - last_save >= options["checkpoint_every"]
-                if late or (every is not None and lines >= every):
-                    save()
-                    last_save, last_line = time.perf_counter(), len(trainer.history)
-        save()
-        policy = trainer.policy
-        if options["no_records"] and policy.origin is not None:
-            policy.origin = policy.origin.without_records()
-        policy.save(folder / "policy.npz")
-        if isinstance(failure, WorkerError):
-            remove_picture(folder)
-            raise WorkerError(f"{failure}; {go_on(learner, folder)}") from failure
-        return None if trainer.done else caught()
+ACTION = opt.Action(run, train_options.BY_GROUP, given=True)

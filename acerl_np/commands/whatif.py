@@ -1,43 +1,4 @@
-"""`acerl-np whatif`: what another fleet, demand or speed would bring.
-
-Play the shifts of your records with other fleets, demands, speeds or breakdowns, and say which is the
-smallest fleet for a target. Every combination of the values is played, and what is given: the base.
-
---vehicles N: the first of the fleet, and further ones like them in turn, as by floor fleet. --demand-factor
-F: each record is played with F times its tasks, drawn from its own: what comes in a burst stays together,
-sites, due times and handling stay with their tasks, hours and breaks keep their share; at 1 it is the record
-itself. --speed-factor F: all vehicles drive F times as fast, up to the limits of the floor's edges.
---lengthen F: all driving takes F times as long, a stand-in for vehicles that wait for each other; records
-replay says how much longer it took.
---breakdown-rate F: vehicles break down F times as often at random; 0: never, listed breakdowns left out, too.
---commitment pickup: a task may change hands until it is loaded, so vehicles are called back.
---charger-slots N: the chargers have N slots, dealt over their sites in the layout's order: 5 on two sites are
-3 and 2, and with fewer than sites the last have none.
-
-Values are 3:8 (each size of a fleet, five even steps of a factor), 3:9:2 (from, to, step) or 3,5,8.
-
-All settings meet the same shifts, breakdowns and draws. Means are over the records, ± standard errors;
-"change" is to the base, record by record, so its error is smaller. Without policies the best of nearest,
-fcfs-nearest, edd-nearest, opentcs and assignment plays; which one is best, by the measure of --target or else
-by the objective, is told for each record by the others, setting by setting. It stands beside policies from a
-file, too, unless rules are named. An index policy plays any fleet; a network only those of the sizes that it
-was trained for.
-
---target tells how little is enough (how much demand is possible): late<2%, waiting<120, tardiness<30,
-utilisation<85%, makespan, empty, and in traffic delay: how much longer a task's driving takes.
-
-Examples
---------
-  acerl-np whatif days/*.csv --layout floor.json --vehicles 3:8 --target 'late<2%'
-  acerl-np whatif policy.npz days/*.csv --layout floor.json --vehicles 3:8 --picture fleet.png
-  acerl-np whatif days/*.csv --layout floor.json --vehicles 4:6 --demand-factor 1,1.2 --target 'late<2%'
-  acerl-np whatif policy.npz nearest days/*.csv --layout floor.json --demand-factor 0.8:1.4
-  acerl-np whatif days/*.csv --layout floor.json --demand-factor 0.8:1.4:0.1 --target 'waiting<120'
-  acerl-np whatif days/*.csv --layout floor.json --speed-factor 0.8:1.2 --format csv
-  acerl-np whatif days/*.csv --layout floor.json --commitment assignment,pickup
-  acerl-np whatif days/*.csv --layout floor.json --charger-slots 1:4 --target 'waiting<120'
-  acerl-np whatif days/*.csv --layout floor.json --random-breakdowns 3600,300 --breakdown-rate 0,1,2
-"""
+"""`acerl-np whatif`: other fleets, demands, speeds and breakdowns."""
 
 from __future__ import annotations
 
@@ -45,9 +6,9 @@ import argparse
 import math
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.outputs import declare_outputs
@@ -57,9 +18,11 @@ from acerl_np.commands.shared.tables import Column, count, name_columns, render,
 from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.support.errors import InputError, PolicyWarning, describe, make_printable
+from acerl_np.support.fields import Field
 from acerl_np.support.report import DATA_FORMATS, render_data
 
 if TYPE_CHECKING:
+    from acerl_np.evaluation.trials import Playing
     from acerl_np.evaluation.whatif import Row, Target
 
 STEPS = 5
@@ -92,86 +55,121 @@ SHOWN = ("late", "waiting", "utilisation")
 """What people are shown beside the objective and the measure of the target."""
 
 VALUES = {
-    "vehicles": opt.CommandOption(
-        "--vehicles VALUES", "sizes of the fleet, such as 3:8", parse_values
-    ),
+    "vehicles": opt.CommandOption("--vehicles VALUES", "fleet sizes, such as 3:8", parse_values),
     "demand": opt.CommandOption(
-        "--demand-factor VALUES", "how many times the tasks, such as 0.8:1.4", parse_factors
+        "--demand-factor VALUES", "factors of the number of tasks, such as 0.8:1.4", parse_factors
     ),
-    "speed": opt.CommandOption(
-        "--speed-factor VALUES", "factors of all speeds, such as 0.8:1.2", parse_factors
-    ),
+    "speed": opt.CommandOption("--speed-factor VALUES", "factors of all speeds", parse_factors),
     "lengthen": opt.CommandOption(
-        "--lengthen VALUES",
-        "factors of all driving times, limits of edges included, such as 1:1.2: a stand-in for traffic",
-        parse_factors,
+        "--lengthen VALUES", "factors of all driving times, a stand-in for traffic", parse_factors
     ),
     "breakdown_rate": opt.CommandOption(
         "--breakdown-rate VALUES",
-        "factors of how often vehicles break down at random, such as 0,1,2 (see --random-breakdowns)",
+        "factors of how often vehicles break down at random",
         parse_factors,
     ),
     "chargers": opt.CommandOption(
-        "--charger-slots VALUES",
-        "slots of all chargers, such as 1:4, dealt over their sites",
-        parse_values,
+        "--charger-slots VALUES", "slots of all chargers, such as 1:4", parse_values
     ),
-    "commitment": opt.CommandOption(
-        "--commitment VALUES",
-        "until when a task may change hands, such as assignment,pickup: what calling back brings",
-        lambda text: text.split(","),
-    ),
-    "traffic": opt.CommandOption(
-        "--traffic VALUES",
-        "whether vehicles meet, such as off,beside,lane, as of acerl-np evaluate",
-        lambda text: text.split(","),
-    ),
+    "commitment": opt.COMMIT.but(usage="--commitment VALUES", kind=opt.NAMES),
+    "traffic": opt.TRAFFIC.but(usage="--traffic VALUES", kind=opt.NAMES),
 }
 """One for each of `evaluation.whatif.KNOBS`."""
 
-NAMES = opt.NAMES[0].but(
-    usage="names NAME*",
-    help=f"{opt.NAMES[0].help} (default: the best baseline, nearest, assignment, and of shifts general)",
-)
-OBJECTIVE = opt.OBJECTIVE.but(
-    help=opt.OBJECTIVE.help.replace(
-        "else makespan", "else late+0.05*tardiness of shifts, else makespan"
-    )
-)
-DEMAND_BY = opt.CommandOption(
-    "--demand-by WHAT",
-    "what more tasks are: records, more of their own flows, as irregular as a second source; takt, the gaps "
-    "of pairs of sites where these are steady become so many times as short",
-    default="records",
-    choices=("records", "takt"),
-)
-SHOWING = (
-    opt.CommandOption("--target WHAT", "what is to be reached, such as 'late<2%%'"),
-    opt.FORMAT,
-    opt.CommandOption("--picture FILE", "draw it, too: png, svg or pdf (needs the extra plot)"),
-    opt.REPORT,
-    opt.FORCE,
-)
+OPTIONS: opt.Options = {
+    "": (
+        opt.CommandOption(
+            "policies POLICY*", "as of evaluate (default: the best baseline rule, and general)"
+        ),
+    ),
+    opt.PLAY: (
+        *VALUES.values(),
+        opt.CommandOption(
+            "--demand-by WHAT",
+            "more tasks are a second source like the 'records', or a shorter 'takt'",
+            Field(("records", "takt")),
+            default="records",
+        ),
+        *(opt.GREEDY, opt.HORIZON),
+    ),
+    opt.RECORDS: (opt.ON, *opt.READING),
+    opt.OBJECTIVE: (
+        opt.CommandOption(
+            "--target WHAT", "what is enough: late<2%, waiting<120, utilisation<85%, delay<5, ..."
+        ),
+        *opt.GOAL,
+    ),
+    opt.OUTPUT: (
+        opt.OUT.but(help="picture: png, svg or pdf (needs the extra plot)"),
+        *(opt.FORMAT, opt.REPORT, opt.FORCE),
+    ),
+    opt.RUNNING: (opt.SEED_OPTION, opt.TRIALS.but(default=1), opt.THREADS),
+}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    opt.declare(parser, NAMES, *VALUES.values(), DEMAND_BY, *SHOWING, opt.SUITE, *opt.READING)
-    opt.declare(parser, opt.RANDOM_BREAKDOWNS, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY)
-    opt.declare(parser, OBJECTIVE, *opt.GOAL[1:], opt.HORIZON, opt.THREADS)
-    opt.declare(parser, opt.TRUST)
+class Answer(NamedTuple):
+    """What other settings come to.
+
+    Attributes
+    ----------
+    rows : list of Row
+        Of each setting and policy.
+    answers : list of str
+        Sentences on the target.
+    """
+
+    rows: list[Row]
+    answers: list[str]
+
+
+def whatif(
+    records: Sequence[Instance],
+    knobs: Mapping[str, Sequence[Any]],
+    policies: Mapping[str, Any],
+    *,
+    playing: Playing | None = None,
+    target: str | None = None,
+    demand_by: str = "records",
+) -> Answer:
+    """Play policies in all combinations of the knobs' values, and say what is enough for a target.
+
+    Parameters
+    ----------
+    records : sequence of Instance
+    knobs : mapping of str to values
+        By the names of `evaluation.whatif.KNOBS`, such as {"vehicles": [3, 4]}.
+    policies : mapping of str to policy or tuple of rules
+    playing : Playing, optional
+    target : str, optional
+        Such as "late<2%".
+    demand_by : {"records", "takt"}
+    """
+    from acerl_np.evaluation.trials import Playing
+    from acerl_np.evaluation.whatif import Target, answer_target, what_if
+
+    aim = None if target is None else Target.read(target)
+    playing = Playing(1) if playing is None else playing
+    how: dict[str, Any] = {"playing": playing, "target": aim, "demand_by": demand_by}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)  # `make_plan` has said it
+        rows = what_if(records, knobs, policies, **how, report=make_report("settings"))
+    return Answer(list(rows), [] if aim is None else answer_target(rows, aim))
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Play, show and answer."""
-    from acerl_np.evaluation.whatif import (
-        BEST,
-        STANDING,
-        Target,
-        answer_target,
-        show_setting,
-        what_if,
-    )
+    """Compare other fleets, demands, speeds or breakdowns on your records.
+
+    Every combination of the values is played on the same records and draws, beside what is given (the base).
+    Values are 3:8 (each size of a fleet, five even steps of a factor), 3:9:2 (from, to, step) or 3,5,8.
+    "change" is the difference to the base, record by record.
+
+    Examples
+    --------
+      acerl-np whatif --on 'days/*.csv' --layout floor.json --vehicles 3:8 --target 'late<2%'
+      acerl-np whatif policy.npz --on days --layout floor.json --demand-factor 0.8:1.4 -o demand.png
+      acerl-np whatif --on days --layout floor.json --breakdowns 3600,300 --breakdown-rate 0,1,2
+    """
+    from acerl_np.evaluation.whatif import BEST, STANDING, Target, show_setting
     from acerl_np.pictures.drawing import check_extra, check_form
     from acerl_np.policies.general import describe_general, find_set, make_general
     from acerl_np.policies.rules import BASELINES, GENERAL
@@ -181,12 +179,13 @@ def run(arguments: argparse.Namespace) -> None:
     knobs = {name: values for name, values in knobs.items() if values is not None}
     if not knobs:
         options = ", ".join(option.name for option in VALUES.values())
-        raise InputError(f"nothing is to be another; expected some of {options}")
-    if arguments.picture is not None:
-        check_form(arguments.picture)
-    declare_outputs(arguments, [arguments.picture, arguments.report])
-    if arguments.picture is not None:
+        raise InputError(f"nothing to vary: give at least one of {options}")
+    if arguments.out is not None:
+        check_form(arguments.out)
+    declare_outputs(arguments, [arguments.out, arguments.report])
+    if arguments.out is not None:
         check_extra()
+    del arguments.traffic, arguments.commitment  # values to vary, not how records are read
     plan = make_plan(arguments, sort_names(arguments, needed=False), shifts=SHIFT)
     seats, records, playing = plan.seats, plan.records, plan.playing
     # Rules that are named stand in the best one's place.
@@ -197,23 +196,19 @@ def run(arguments: argparse.Namespace) -> None:
         weights = find_set(records, playing.goal)
         print(describe_general(weights, playing.goal), file=sys.stderr)
         asked[GENERAL] = make_general(weights)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)  # `make_plan` has said it
-        report = make_report("settings")
-        how = {"playing": playing, "target": target, "demand_by": arguments.demand_by}
-        rows = what_if(records, knobs, asked, **how, report=report)
+    by = arguments.demand_by
+    rows, answers = whatif(
+        records, knobs, asked, playing=playing, target=arguments.target, demand_by=by
+    )
     table, below = render_rows(rows, playing.goal, target, arguments.format)
     print(table, end="")
     if BEST in asked:
-        measure = playing.goal.objective
-        measure = f"{target.measure}, as the target is" if target else measure
-        chosen = f"for each record by {measure}, on the others in all settings; another where that is better "
-        chosen += "in the setting by two errors"
+        measure = target.measure if target else playing.goal.objective
+        chosen = f"chosen for each record by {measure} on the others"
         below.append(
             f"{BEST}: {chosen if len(records) > 1 else 'nearest, as there is one record'}."
         )
     below += list_known(seats, records)
-    answers = [] if target is None else answer_target(rows, target)
     show_below(arguments.format, [*below, *answers])
     if arguments.report is not None:
         from acerl_np.commands.shared.reporting import report_settings
@@ -224,11 +219,11 @@ def run(arguments: argparse.Namespace) -> None:
         report_settings(arguments.report, rows, measure, *parts)
     for row in rows:
         report_unfinished(f"{show_setting(row.setting)}, {row.policy}", row.trials)
-    if arguments.picture is not None:
+    if arguments.out is not None:
         from acerl_np.pictures.whatif import draw_settings
 
-        draw_settings(arguments.picture, rows, target)
-        print(f"picture {make_printable(arguments.picture)}", file=sys.stderr)
+        draw_settings(arguments.out, rows, target)
+        print(f"picture {make_printable(arguments.out)}", file=sys.stderr)
 
 
 def list_known(seats: Sequence[Seat], records: Sequence[Instance]) -> list[str]:
@@ -298,3 +293,6 @@ def list_row(row: Row, has_traffic: bool) -> dict[str, object]:
             for word, value in zip(("", "_error"), values, strict=True):
                 line[f"{stem}{what}{word}{unit and f'_{unit}'}"] = scale * value
     return line
+
+
+ACTION = opt.Action(run, OPTIONS)

@@ -113,7 +113,7 @@ def check_future(instance: Instance) -> None:
     if instance.layout.has_random_breakdowns:
         raise InputError(
             f"{instance.name}: vehicles break down at random, so the future is not known; "
-            "expected listed breakdowns only (--random-breakdowns none)"
+            "expected listed breakdowns only (--breakdowns listed)"
         )
     layout = instance.layout
     if not instance.is_plain and (layout.has_errands or any(x.breakdowns for x in layout.vehicles)):

@@ -71,7 +71,7 @@ def load_references(path: str | os.PathLike[str]) -> list[Reference]:
     try:
         found = FORM.read("", json_tree.parse_json(read_text(path, InputError)))
     except LayoutError as error:
-        expected = "expected a file written by acerl-np hindsight --out"
+        expected = "expected a file written by acerl-np policy bound --out"
         raise InputError(f"{path}: holds no references: {error}; {expected}") from error
     return list(found["references"])
 

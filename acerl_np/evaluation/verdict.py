@@ -514,7 +514,7 @@ def _find_margin(
     floors = [item.layout for item in chosen]
     if any(x.has_random_breakdowns or x.commitment == "pickup" for x in floors):
         return None, ""
-    command = f"for {len(chosen)} of the records (acerl-np hindsight --effort {MARGIN_EFFORT})"
+    command = f"for {len(chosen)} of the records (acerl-np policy bound --effort {MARGIN_EFFORT})"
     try:
         seconds = SECONDS_PER_SIZE * _find_slowness(chosen)
         budget.begin("hindsight", seconds * sum(map(measure_size, chosen)), command)

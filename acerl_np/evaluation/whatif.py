@@ -81,7 +81,7 @@ def deal_slots(layout: Layout, n: int) -> Layout:
         read = f"{n:g} slots on a floor with {len(layout.chargers)} chargers"
         refuse("chargers", read, "at least one of both")
     if not any(layout.batteries):
-        expected = "batteries, as nobody charges without (acerl-np floor fleet --battery-hours)"
+        expected = "batteries, as nobody charges without (acerl-np floor edit --battery)"
         refuse("chargers", f"{n:g} slots on a floor where no vehicle has a battery", expected)
     each, more = divmod(n, len(layout.chargers))
     slots = [each + (k < more) for k in range(len(layout.chargers))]

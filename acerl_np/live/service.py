@@ -198,7 +198,7 @@ class Service:
             whose = "" if vehicle is None else f" of vehicle '{describe(vehicle)}'"
             raise EventError(
                 f"{message['kind']}{whose} at {describe(time)} s: {round(lead, 1)} s ahead of this service's "
-                f"clock; expected at most {self.ahead:g} s (--ahead)"
+                f"clock; expected at most {self.ahead:g} s (--clock wall:SECONDS)"
             )
 
     def tend(self, now: float) -> None:

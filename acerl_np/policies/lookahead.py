@@ -154,7 +154,7 @@ class Lookahead(BasePolicy):
             if not kept:
                 name = policy if isinstance(policy, str) else "the policy"
                 raise PolicyError(
-                    f"lookahead: {name} has no records of its own; expected history= (--history RECORDS)"
+                    f"lookahead: {name} has no records of its own; expected history= (--futures RECORDS)"
                 )
             history = kept
         self.futures: int = FUTURES.read("futures", futures, InputError)

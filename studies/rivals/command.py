@@ -12,9 +12,10 @@ from acerl_np.commands.shared.inputs import load_instances
 from acerl_np.commands.shared.judges import NOTHING, Judges, check_same
 from acerl_np.commands.shared.learners import Learner
 from acerl_np.commands.shared.train_options import Algorithm
-from acerl_np.commands.train import run_learner
+from acerl_np.commands.shared.training import run_learner
 from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import InputError
+from acerl_np.support.fields import Field
 from studies.rivals.seeds import RivalConfig, RivalSeedTask
 from studies.rivals.training import ALGORITHMS, STEPS, RivalTrainer, find_learner, warm_up
 
@@ -24,23 +25,25 @@ if TYPE_CHECKING:
 
 OF_ACERL = ("folds", "hold_out", "report", "threads")
 """Options of `acerl-np train` that no other learner has."""
-OPTIONS = {
-    option.key: option
-    for option in (
-        opt.CommandOption("algorithm ALGORITHM", "what learns", choices=ALGORITHMS),
+BY_GROUP: opt.Options = {
+    "": (
+        opt.CommandOption("algorithm ALGORITHM", "what learns", Field(ALGORITHMS)),
+        opt.RECORDS_PLACE,
+    ),
+    opt.PLAY: (*train_options.SETTING, opt.TRAFFIC),
+    opt.RECORDS: opt.READING,
+    opt.OUTPUT: train_options.RESULTS,
+    opt.RUNNING: (
         opt.CommandOption(
             "--steps N",
             "decisions to train, in all episodes together; training ends with the update that reaches them "
             "(default: 1,000,000)",
-            int,
-            range=(1, 10**12),
+            Field(int, 1, 10**12),
         ),
-        *train_options.SETTING,
-        *train_options.DATA,
         *train_options.RUN,
-    )
-    if option.key not in OF_ACERL
+    ),
 }
+OPTIONS = {option.key: option for option in (*opt.list_all(BY_GROUP), train_options.QUIET)}
 
 
 class RivalLearner(Learner):
@@ -108,8 +111,9 @@ def run(arguments: argparse.Namespace) -> int:
       python -m studies train alsac --seed 3 --steps 200000 --set multiplier=3
       python -m studies train sac --settings     its settings, and where each comes from
     """
-    beside = ("command", "run", "trust_code")
-    given = {key: x for key, x in vars(arguments).items() if key not in beside and x != []}
+    beside = ("command", "run", "prog", "trust_code", "verbose")
+    own = vars(arguments).items()
+    given = {key: x for key, x in own if key not in beside and x not in ([], None)}
     name, path = given["algorithm"], given.get("config")
     command, kind = f"python -m studies train {name}", find_learner(name)[0].settings_class
     algorithm = Algorithm(name, command, kind, OPTIONS, "settings", ("algorithm", "steps"))
@@ -126,4 +130,4 @@ def run(arguments: argparse.Namespace) -> int:
     return run_learner(RivalLearner(options, settings, algorithm))
 
 
-ACTION = opt.Action(run, (*OPTIONS.values(), opt.TRUST), given=True)
+ACTION = opt.Action(run, BY_GROUP, given=True)

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from acerl_np.commands.serving import read_origin, read_token
 from live_plant import PAGE, give_input, serving
 
 import acerl_np
-from acerl_np.commands.serving import read_origin, read_token
 from acerl_np.live import service as core
 from acerl_np.live.service import RETRY, Service
 from acerl_np.support.errors import InputError, PolicyError, StorageError
@@ -69,7 +69,7 @@ def test_a_port_in_use_is_found_before_anything_is_written(empty, run):
         assert "cannot listen" in run(words, 2).err
     for words in ("1" * 5000, "1.5", "\u0663"):
         assert "expected HOST:PORT" in run(f"serve --layout dmh --http 127.0.0.1:{words}", 2).err
-    assert "--clock wall" in run("serve --layout dmh --ahead 9", 2).err
+    assert "--clock: read wall:x" in run("serve --layout dmh --clock wall:x", 2).err
     err = run("serve --layout dmh --log new --state ./new", 2).err
     assert "is the log, too" in err and not Path("new").exists()
     Path("token").write_text("\n")

@@ -11,63 +11,59 @@ from acerl_np.support.workers import MAX_THREADS
 
 DATA = Path(__file__).parents[1] / "data"
 IMPORT = "floor import hall.json --out l.json"
-JUDGED = "DMH-01 --trials 1"
+JUDGED = "--on DMH-01 --trials 1"
 EXPORTED = "records check exported.csv --layout layout.json"
-FLEET = "floor fleet supply-loop --vehicles 2 --out l.json"
+FLEET = "floor edit supply-loop --vehicles 2 --out l.json"
 
 GENERAL = {
     "": "the following arguments are required: COMMAND",
     "fly": "invalid choice: 'fly'",
-    "evalute EDD --trials 3": "'warm'); did you mean 'evaluate'? (see acerl-np --help)",
-    "train --population many": "population: read many; expected a whole number from 2 to 1,000,000",
+    "evalute EDD --trials 3": "'warm'); did you mean 'evaluate'? (see acerl-np -h)",
+    "train --set population=many": "population: read many; expected a whole number from 2 to 1,000,000",
     "train --generation 3": "unrecognized arguments: --generation",
     "train --set hidden=12,x": "hidden: read 12,x; expected at most 10 layer sizes from 1 to 4096",
     "train --set noise-sdt=1": "noise_sdt: no setting of acerl; expected one that acerl-np train --settings "
     "lists; did you mean 'noise_std'?",
-    "train --suite dmh-tran": "; did you mean 'dmh-train'?",
+    "train dmh-tran.csv": "dmh-tran.csv: no such task record",
     "train --hold-out=half": "read half; expected a share above 0 and below 1 such as",
     "train --hold-out=0": "--hold-out: read 0.0; expected a share above 0 and below 1 such as",
     "train --hold-out=1": "--hold-out: read 1.0; expected a share",
     "train --hold-out=-1": "--hold-out: read -1.0; expected a share",
     "train --hold-out=nan": "--hold-out: read nan; expected a share",
-    "train --preset bets": "did you mean 'best'? (see acerl-np train --help)",
+    "train --preset bets": "did you mean 'best'? ",
     "train DMH-01 DMH-01": "instance 'DMH-01' is given twice",
-    "train DMH-01 --suite dmh-train": "expected one of the two",
+    "train DMH-01 dmh-train": "instance 'DMH-01' is given twice",
     "train --layout dmh": "given without task records",
     "train --config missing.toml": "missing.toml: expected a file, found nothing",
     "train --resume missing.npz": "missing.npz: expected a file, found nothing",
     "evaluate SPT": "policy 'SPT': unknown; expected one of FCFS",
     "evaluate missing.npz": "missing.npz: expected a file, found nothing",
-    "evaluate EDD dmh-train DMH-01": "instance 'DMH-01' is given twice; expected different",
+    "evaluate EDD --on dmh-train,DMH-01": "instance 'DMH-01' is given twice; expected different",
     "evaluate EDD --trials 0": "--trials: read 0",
-    "evaluate week.csv": "no policy; expected policy.npz",
-    "evaluate EDD week.csv --suite dmh-test": "--suite: read 'dmh-test' besides task records",
+    "evaluate --on week.csv": "the following arguments are required: POLICY",
+    "evaluate EDD week.csv": "week.csv: a record among the policies; expected it with --on",
     "evaluate EDD --tirals 3": "acerl-np evaluate: error: unrecognized arguments: --tirals 3; did "
-    "you mean '--trials'? (see acerl-np evaluate --help)",
+    "you mean '--trials'? (see acerl-np evaluate -h)",
     "evaluate edd-neerest": "; did you mean 'edd-nearest'?",
-    "evaluate EDD DHM-07": "policy 'DHM-07': unknown; expected one of FCFS, EDD, NVF, STD, LWT, AHP, MIX, "
-    "Random, nearest, fcfs-nearest, edd-nearest, opentcs, assignment, general; "
-    "did you mean 'DMH-07'?",
-    "records perturb DMH-01 --magntude=1 --out x": "acerl-np records perturb: error: the following arguments "
-    "are required: --magnitude; read --magntude; did you mean '--magnitude'? (see acerl-np records perturb",
+    "evaluate EDD DHM-07": "policy 'DHM-07': unknown; expected one of FCFS",
+    "records make DMH-01 --magntude=1 --out x": "acerl-np records make: error: unrecognized arguments: "
+    "--magntude=1; did you mean '--magnitude'? (see acerl-np records make -h)",
     "list rules week.csv": "unrecognized arguments: week.csv",
     "warm all": "part: read all; expected one of training",
     "warm rules best serch": "did you mean 'search'?",
-    "hindsight DMH-01 --effort 0": "--effort: read 0.0",
+    "policy bound DMH-01 --effort 0": "--effort: read 0; expected a number from 0.001 to 10",
     "policy": "the following arguments are required: ACTION",
     "policy show missing.npz": "expected a file, found nothing",
-    "records replay week.csv next.csv --past past.csv": "--past: read 1 files of "
-    "assignments for 2 records; expected one each",
-    "records replay week.csv next.csv --past past.csv past.csv --schedule-csv times.csv": "--schedule-csv: "
-    "given with 2 files",
+    "evaluate EDD --on week.csv,next.csv --past past.csv": "--past: read 1 files of assignments for 2 "
+    "records; expected one each",
 }
 
 RANDOM = {
-    "train --random-breakdowns 9": "--random-breakdowns: read 9; expected MTBF,MTTR",
-    "train --random-breakdowns 9,x": "--random-breakdowns: read 9,x",
-    "evaluate EDD --random-breakdowns 0,1": "mean_time_between_failures: read 0.0",
-    "evaluate EDD --random-breakdowns 9,nan": "mean_time_to_repair: read NaN",
-    "hindsight DMH-01 --random-breakdowns 9,9": "DMH-01: vehicles break down at random",
+    "train DMH-01 --breakdowns 9,x": "--breakdowns: read 9,x; expected FILE.csv, listed, none or MTBF,MTTR",
+    "evaluate EDD --breakdowns 0,1": "mean_time_between_failures: read 0.0",
+    "evaluate EDD --breakdowns 9,nan": "mean_time_to_repair: read NaN",
+    "evaluate EDD --on week.csv --breakdowns a.csv --breakdowns b.csv": "read a.csv and b.csv; expected one",
+    "policy bound DMH-01 --breakdowns 9,9": "DMH-01: vehicles break down at random",
 }
 
 SEEDS = {
@@ -83,30 +79,35 @@ SEEDS = {
     "train --seeds 0:2 --set silence=nan": "silence: read nan; expected a number from 0.001",
 }
 
-DRAWN = "records generate --layout dmh --tasks 3 --out x"
+DRAWN = "records make --layout dmh --tasks 3 --out x"
 RECORDS = {
-    "records generate --layout dmh --tasks 0 --out x": "tasks: read 0",
-    "records generate --tasks 3 --out x": "required: --layout",
-    "records generate --layout dmh --tasks 100000 --rate 0.01 --out x": "would take",
+    "records make --layout dmh --tasks 0 --out x": "tasks: read 0",
+    "records make --tasks 3 --out x": "--layout: missing; expected a layout, or RECORDS to vary",
+    "records make DMH-01 --out x": "--magnitude, --demand-factor: expected one of the two",
+    "records make DMH-01 --magnitude 1 --tasks 3 --out x": "--tasks: given with RECORDS",
+    "records make DMH-01 --magnitude 1,x --out x": "--magnitude: read 1,x; expected a whole number",
+    "records make --layout dmh --tasks 100000 --rate 0.01 --out x": "would take",
     f"{DRAWN} --rate 0": "rate: read 0.0",
-    f"{DRAWN} --burst-size 0": "burst size: read 0",
+    f"{DRAWN} --arrivals bursts:0": "burst size: read 0",
+    f"{DRAWN} --role goods-in=st1": "--role: given without RECORDS and --arrivals poisson",
+    "records make --layout dmh --arrivals shift --role oven=x --out x": "--role: read oven=x; expected ROLE=",
     f"{DRAWN} --slack -1": "slack: read -1.0",
     f"{DRAWN} --seed -1": "seed: read -1",
     f"{DRAWN} --count 0": "--count: read 0; expected a whole",
     f"{DRAWN} --count 2 --names same": "gives one name twice",
-    f"{DRAWN} --names a/b": "--names: read 'a/b'",
-    f"{DRAWN} --names q{{q}}": "--names: read 'q{q}'; expected no braces but those of {k}",
+    f"{DRAWN} --names a/b": "--names: read a/b",
+    f"{DRAWN} --names q{{q}}": "--names: read q{q}; expected no braces but those of {k}",
     f"{DRAWN} --names {{name}}-{{k}}": "no braces but those of {k}",
     f"{DRAWN} --names breakdowns": "--names: read 'breakdowns'",
     f"{DRAWN} --sites oven": "expected one of parking, warehouse",
     f"{DRAWN} --sites parking": "expected at least two",
-    f"{DRAWN} --process often": "invalid choice: 'often'",
-    f"{DRAWN} --demand 2 1": "demand: read 2 to 1; expected two",
-    f"{DRAWN} --demand nan 1": "demand: read nan to 1",
-    f"{DRAWN} --demand 1": "--demand: expected 2 arguments",
-    f"{DRAWN} --handling-time 0 1e6": "numbers from 0 to 100000",
-    "records perturb DMH-01 --magnitude 1 --names {k}} --out x": "no braces but those of {name}, {n}, {k}",
-    "records perturb DMH-01 DMH-02 --magnitude 1 --names same --out x": "gives one name twice",
+    f"{DRAWN} --arrivals often": "--arrivals: read often; expected one of uniform",
+    f"{DRAWN} --demand 2:1": "demand: read 2 to 1; expected two",
+    f"{DRAWN} --demand nan:1": "demand: read nan to 1",
+    f"{DRAWN} --demand x": "--demand: read x; expected LOW:HIGH",
+    f"{DRAWN} --handling-time 0:1e6": "numbers from 0 to 100000",
+    "records make DMH-01 --magnitude 1 --names {k}} --out x": "no braces but those of {name}, {n}, {k}",
+    "records make DMH-01 DMH-02 --magnitude 1 --names same --out x": "gives one name twice",
     "records check": "nothing to work on",
     "records check --breakdowns none": "--breakdowns: given without records",
     "records check DMH-01 --breakdowns none.csv": "none.csv: expected a file, found nothing",
@@ -114,13 +115,13 @@ RECORDS = {
     "records convert week.csv --out a.csv --write-mapping ./a.csv": "another option writes, too",
     "records check none.csv": "none.csv: no such task record",
     "records check week.csv --split shift": "a pause in seconds",
-    "records replay DMH-01 --past none.csv": "none.csv: expected a file, found nothing",
-    "records replay --audit none.jsonl": "--layout: missing",
-    "records replay --audit none.jsonl --layout dmh": "none.jsonl: ",
-    "records replay --audit none.jsonl --layout dmh --mapping x.toml": "--mapping: given with",
-    "records replay past.csv --audit none.jsonl --layout dmh": "read 1 files and --audit",
-    "records replay": "read 0 files; expected assignments or --audit LOG",
-    "records replay --past none.csv": "--past: read 1 files of assignments for 0 records",
+    "evaluate EDD --on DMH-01 --past none.csv": "none.csv: expected a file, found nothing",
+    "records convert --audit none.jsonl --out x.csv": "--layout: missing",
+    "records convert --audit none.jsonl --layout dmh --out x.csv": "none.jsonl: ",
+    "records convert --audit none.jsonl --layout dmh --mapping x.toml --out x.csv": "--mapping: given with",
+    "records convert past.csv --audit none.jsonl --layout dmh --out x.csv": "IN: read both",
+    "records convert --out x.csv": "IN: read neither",
+    "records check 'none*.csv'": "none*.csv: no file matches; expected task records",
 }
 
 EXPORT = {
@@ -140,22 +141,23 @@ EXPORT = {
 FLOOR = {
     "floor": "the following arguments are required: ACTION",
     "floor import bad.csv --out l.json": "bad.csv: begins with",
-    "floor import hall.json": "the following arguments are required: --out",
+    "floor import hall.json": "the following arguments are required: -o/--out",
     IMPORT: "hall.json: no vehicles in it, and a layout needs a fleet; expected --vehicles N --start SITE "
     "(one of n1, pick, n3, drop, n5, ...)",
     f"{IMPORT} --vehicles 2": "--start: missing beside --vehicles",
     f"{IMPORT} --vehicles 0 --start n1": "--vehicles: read 0; expected a whole number from 1 to",
     f"{IMPORT} --vehicles 1 --start nix": "--start: read 'nix'; expected sites, nodes or stations such as",
-    f"{IMPORT} --vehicles 1 --start n1 --speed 0": "--speed: read 0.0; expected",
-    f"{IMPORT} --vehicles 1 --start n1 --speed nan": "--speed: read nan",
-    f"{IMPORT} --vehicles 1 --start n1 --capacity -1": "--capacity: read -1",
+    f"{FLEET} --speed 0": "--speed: read 0; expected",
+    f"{FLEET} --speed nan": "--speed: read nan",
+    f"{FLEET} --capacity -1": "--capacity: read -1",
+    f"{IMPORT} --start": "acerl-np floor import: error: argument --start: expected one argument",
     f"{IMPORT} --layout-id cellar": '0 with layoutId "cellar"',
     f"{IMPORT} --from opentcs": "hall.json: line 1 column 1: not XML",
-    f"{IMPORT} --from dxf": "invalid choice: 'dxf'",
+    f"{IMPORT} --from dxf": "--from: read dxf; expected one of lif, opentcs",
     "floor import plant.xml --out l.json --layout-id a": "plant.xml: --layout-id: given for a plant model",
     "floor check cross-asles": "; did you mean 'cross-aisles'?",
     "floor check hall.json": 'hall.json: "metaInformation": unknown key',
-    "floor show dmh --out floor.txt": "floor.txt: ends in 'txt'; expected a picture's name in png, svg",
+    "plot floor dmh --out floor.txt": "floor.txt: ends in 'txt'; expected a picture's name in png, svg",
 }
 
 RATES = "idle=1,empty=3,loaded=7,charge=10"
@@ -164,75 +166,76 @@ BATTERY = {
     "--battery capacity=1e3": "argument --battery: read capacity=1e3; expected KEY=N",
     "--battery idle=1": "--battery.capacity: missing",
     f"--battery capacity=9000,{RATES}": "battery: no chargers; expected at least one",
-    f"--battery capacity=9000,{RATES} --battery-hours 1 --charge-minutes 9": "and no --battery",
-    "--battery-hours 1": "expected --charge-minutes beside it",
+    "--battery hours=1": "--battery: read hours=1; expected hours=H,minutes=M alone",
+    "--battery hours=0,minutes=1": "--battery: hours: read 0; expected a number from 0.01",
     "--chargers oven": "--chargers: read 'oven'; expected sites, nodes or stations",
     "--chargers park:0": "--chargers: read 'park:0'",
-    "--chargers park rack-1 park": "chargers[2].site: 'park' again",
-    "--parking before=1": '--parking."before": unknown key; expected one of after',
-    "--parking after=-1": "--parking.after: read -1; expected a whole number from 0",
+    "--chargers park,rack-1,park": "chargers[2].site: 'park' again",
+    "--parking x": "--parking: read x; expected a whole number from 0",
+    "--parking -1": "--parking: read -1; expected a whole number from 0",
 }
 
 WHATIF = {
-    "week.csv": "nothing is to be another; expected some of --vehicles, --demand-factor,",
-    "--vehicles 1": "nothing to work on; expected task records or --suite",
-    "week.csv --vehicles 0": "vehicles: read 0; expected a whole number from 1 to 1,000",
-    "week.csv --vehicles 3:x": "argument --vehicles: read 3:x; expected values such as 3:8",
-    "week.csv --vehicles 3 --target late>2%": "target: read late>2%; expected a measure below",
-    "week.csv --vehicles 3 --picture a.jpg": "a.jpg: ends in 'jpg'; expected a picture's name",
-    "week.csv --vehicles 3 --picture week.csv": "week.csv: ends in 'csv'",
-    "week.csv --breakdown-rate 2": "breakdown_rate: read 2 on a floor without random breakdowns",
-    "week.csv week.csv --vehicles 3": "instance 'week' is given twice",
+    "--on week.csv": "nothing to vary: give at least one of --vehicles, --demand-factor,",
+    "week.csv --vehicles 1": "week.csv: a record among the policies; expected it with --on",
+    "--on week.csv --vehicles 0": "vehicles: read 0; expected a whole number from 1 to 1,000",
+    "--on week.csv --vehicles 3:x": "argument --vehicles: read 3:x; expected values such as 3:8",
+    "--on week.csv --vehicles 3 --target late>2%": "target: read late>2%; expected a measure below",
+    "--on week.csv --vehicles 3 --out a.jpg": "a.jpg: ends in 'jpg'; expected a picture's name",
+    "--on week.csv --vehicles 3 --out week.csv": "week.csv: ends in 'csv'",
+    "--on week.csv --breakdown-rate 2": "breakdown_rate: read 2 on a floor without random breakdowns",
+    "--on week.csv,week.csv --vehicles 3": "instance 'week' is given twice",
 }
 
 REPLAY = {
     "replay XYZ week.csv": "policy 'XYZ': unknown; expected one of FCFS",
     "replay none.npz week.csv": "none.npz: expected a file, found nothing",
-    "replay none.csv week.csv": "none.csv: expected a file, found nothing",
-    "replay week.csv week.csv": "week.csv: line 1: missing columns 'vehicle', 'start'",
-    "replay EDD": "read 1 names (EDD); expected POLICY and INSTANCE",
+    "replay week.csv --past week.csv": "week.csv: line 1: missing columns 'vehicle', 'start'",
+    "replay EDD": "read 1 names (EDD); expected POLICY RECORD",
     "replay EDD week.csv --out week.csv": "--out: read 'week.csv'; expected a name that ends in .html",
     "replay EDD week.csv --out net": "--out: read 'net'; expected a name that ends in .html",
     "replay EDD week.csv --trial -1": "--trial: read -1; expected a whole number from 0 to",
-    "replay EDD week.csv --seed x": "argument --seed: invalid int value",
+    "replay EDD week.csv --seed x": "argument --seed: read x; expected a whole number",
     "replay EDD week.csv --horizon -1": "horizon",
-    "replay EDD week.csv --past past.csv --against STD": "--past: 3 episodes; expected at most 2",
-    "replay EDD DMH-02 --against STD --lookahead 2 --history DMH-01": "--lookahead: 4 episodes",
-    "replay past.csv week.csv --against past.csv --lookahead 3": "--lookahead: no trained",
-    "replay EDD week.csv --weights even": "--weights: given without --lookahead",
+    "replay EDD STD week.csv --past past.csv": "--past: 3 episodes; expected at most 2",
+    "replay EDD STD DMH-02 --lookahead 2 --futures DMH-01": "--lookahead: 4 episodes",
+    "replay week.csv --past past.csv --lookahead 3": "--lookahead: no trained",
     "replay EDD week.csv --layout none.json": "none.json: no such layout",
 }
 
 LOOKAHEAD = {
     "EDD --lookahead 2": "EDD: lookahead: EDD has no records of its own; expected history=",
-    "EDD --history DMH-02": "--history: given without --lookahead",
-    "EDD --weights even": "--weights: given without --lookahead",
-    "EDD --ahead 30": "--ahead: given without --lookahead",
-    "EDD --lookahead 0 --history DMH-02": "--history: given with --lookahead 0; expected",
-    "EDD --lookahead -1": "--lookahead: read -1; expected a whole number from 0",
-    "EDD --lookahead 2 --history DMH-02 --bases 2": "--bases: read 2; expected an index policy among the",
-    "EDD --lookahead 2 --history DMH-01": "EDD, lookahead 2: DMH-01: no historical record but itself",
-    "EDD --lookahead 2 --history nothing.csv": "nothing.csv: no such task record",
+    "EDD --futures DMH-02": "--futures: given without --lookahead",
+    "EDD --lookahead 0 --futures DMH-02": "--futures: given with --lookahead 0; expected",
+    "EDD --lookahead 0,weights=even": "--lookahead: read 0,weights=even; expected 1 or more futures",
+    "EDD --lookahead -1": "--lookahead: futures: read -1; expected a whole number from 0",
+    "EDD --lookahead x": "--lookahead: futures: read x; expected a whole number from 0",
+    "EDD --lookahead 2,wieghts=even": "--lookahead: read wieghts; expected N, then one of weights, "
+    "bases, reach; did you mean 'weights'?",
+    "EDD --lookahead 2,reach=0.5": "--lookahead: reach: read 0.5; expected a number from 1",
+    "EDD --lookahead 2,bases=2 --futures DMH-02": "--lookahead: read bases=2; expected an index policy",
+    "EDD --lookahead 2 --futures DMH-01": "EDD, lookahead 2: DMH-01: no historical record but itself",
+    "EDD --lookahead 2 --futures nothing.csv": "nothing.csv: no such task record",
 }
 
 EVERYWHERE = {
     "--threads 0": (
-        "train, evaluate EDD, hindsight DMH-01",
+        "train, evaluate EDD, policy bound DMH-01",
         "--threads: read 0; expected a whole number from 1 to",
     ),
-    f"--threads {MAX_THREADS + 1}": (
-        "train, hindsight",
+    f"-j {MAX_THREADS + 1}": (
+        "train, policy bound",
         f"--threads: read {MAX_THREADS + 1}; expected",
     ),
-    "--breakdowns=": (
-        "train, train --resume run.npz, evaluate EDD, hindsight, floor check dmh DMH-01, records check, "
-        "records perturb DMH-01 --magnitude 1 --out x, records replay DMH-01 --past past.csv",
-        "argument --breakdowns: read ''; expected the name of a file, or none",
+    "--mapping=": (
+        "train, evaluate EDD, policy bound, floor check dmh, records check",
+        "argument --mapping: read ''; expected the name of a file, or none",
     ),
-    "--suite=": (
-        "train, evaluate EDD, hindsight, records check",
-        "suite '': unknown; expected one of dmh-train",
+    "--commitment pickup:x": (
+        "evaluate EDD, replay EDD DMH-01",
+        "--commitment: read pickup:x; expected assignment, pickup or pickup:N",
     ),
+    "--objective late@x": ("evaluate EDD, policy bound", "--objective: read @x; expected weights"),
 }
 
 PLOT = {
@@ -294,6 +297,6 @@ def test_what_cannot_be_drawn_is_refused_in_a_line(files, run):
 def test_an_extra_that_is_missing_is_named(files, run, monkeypatch):
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
-    words = ["floor show dmh --out a.png", "plot curves run"]
+    words = ["plot floor dmh --out a.png", "plot curves run"]
     cases = dict.fromkeys(words, "pip install 'acerl_np[plot]'")
     assert find_unsaid(run, cases) == {}

@@ -13,7 +13,7 @@ import acerl_np
 
 LINES = FILES["week.csv"].splitlines()
 PAST = FILES["past.csv"].splitlines()
-TRAIN = "--generations 1 --population 2 --trials 0 --set hidden=2 --out run --force --quiet"
+TRAIN = "--generations 1 --set population=2 --trials 0 --set hidden=2 --out run --force --quiet"
 
 
 def text_of(lines):
@@ -26,14 +26,14 @@ def feed(monkeypatch, lines):
 
 COMMANDS = {
     "records check IN": "<stdin>",
-    "records perturb IN --magnitude 2 --out new --force": "<stdin>-n2",
+    "records make IN --magnitude 2 --out new --force": "<stdin>-n2",
     "records convert IN --out new.csv --force": "<stdin>",
-    "records replay IN --past past.csv": "<stdin>",
-    "floor check layout.json IN": "<stdin>",
-    "evaluate EDD IN --trials 1": "<stdin>",
+    "replay IN --past past.csv --force": "replay.html: past.csv ",
+    "floor check layout.json --on IN": "<stdin>",
+    "evaluate EDD --on IN --trials 1": "<stdin>",
     "replay EDD IN --force": "replay.html: EDD ",
     f"train IN {TRAIN}": "run/policy.npz",
-    "policy show index.npz IN": "pickup",
+    "policy show index.npz --on IN": "pickup",
 }
 
 
@@ -67,8 +67,8 @@ def test_what_is_wrong_on_the_standard_input_is_named(folder, monkeypatch, run):
     assert "<stdin>: the file is empty" in run("records check -", 2).err
     assert "week" not in run("records check ./-").out  # a file of that name
     feed(monkeypatch, [*LINES, "t2,A,A,0,1"])
-    err = run("floor check layout.json -", 2).err
-    assert err.startswith("acerl-np floor: error: <stdin>: line 4: delivery")
+    err = run("floor check layout.json --on -", 2).err
+    assert err.startswith("acerl-np floor check: error: <stdin>: line 4: delivery")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"task\n\x81")))
     assert "<stdin>: line 2: byte 0x81" in run("records check -", 2).err
     monkeypatch.setattr(sys, "stdin", None)
@@ -76,19 +76,19 @@ def test_what_is_wrong_on_the_standard_input_is_named(folder, monkeypatch, run):
 
 
 def test_breakdowns_and_assignments_from_the_standard_input(folder, monkeypatch, run):
-    words = "records replay week.csv week.csv --past past.csv past.csv --breakdowns"
+    words = "evaluate EDD --on week.csv --past past.csv --trials 1 --breakdowns"
     plain = run(f"{words} none").out
     # Two records, one stream: it is read once.
     feed(monkeypatch, FILES["broken.csv"].splitlines())
     assert run(f"{words} -").out == run(f"{words} broken.csv").out != plain
     feed(monkeypatch, FILES["broken.csv"].splitlines())
-    run("records perturb week.csv --magnitude 2 --breakdowns - --out new")
+    run("records make week.csv --magnitude 2 --breakdowns - --out new")
     assert (folder / "new/breakdowns.csv").read_text() == FILES["broken.csv"]
     feed(monkeypatch, PAST)
-    words = "records replay week.csv --past past.csv"
+    words = "evaluate EDD --on week.csv --past past.csv --trials 1"
     assert run(words.replace("past.csv", "-")).out == run(words).out
     feed(monkeypatch, PAST)
-    assert "replay" in run("evaluate EDD week.csv --trials 1 --past -").out
+    assert "past" in run("evaluate EDD --on week.csv --trials 1 --past -").out
     feed(monkeypatch, PAST)
     assert ": EDD 26.0/3.0, <stdin> 15.0/0.0" in run("replay EDD week.csv --past -").out
 
@@ -101,7 +101,7 @@ def test_ignored_columns_of_many_files_are_one_line(folder, run):
     err = run("records check " + " ".join(f"day{k}.csv" for k in range(5))).err
     assert err == "day0.csv, day1.csv, day2.csv, ... (5): columns ignored: comment, weight\n"
     (folder / "past.csv").write_text(text_of(f"{line},x" for line in PAST))
-    err = run("evaluate EDD week.csv --trials 1 --past past.csv").err
+    err = run("evaluate EDD --on week.csv --trials 1 --past past.csv").err
     assert "past.csv: columns ignored: x\n" in err
 
 
@@ -115,19 +115,19 @@ DATED = [
 def test_the_date_format_is_in_a_mapping_of_every_command(folder, run):
     """And a column that is ignored is a line."""
     (folder / "dated.csv").write_text(text_of(DATED))
-    check = "records check dated.csv --date-format '%d.%m.%Y %H:%M' --write-mapping erp.toml"
-    assert "mapping erp.toml" in run(check).err
+    words = "records convert dated.csv --date-format '%d.%m.%Y %H:%M' --out plain.csv"
+    assert "mapping erp.toml" in run(f"{words} --write-mapping erp.toml").err
     starts = ["task;vehicle;start", "t0;v;06.05.2024 07:00", "t1;w;06.05.2024 07:31"]
     (folder / "past.csv").write_text(text_of(starts))
     make_index()
-    for words in (*COMMANDS, "hindsight IN --effort 0.001"):
+    for words in (*COMMANDS, "policy bound IN --effort 0.001"):
         words = words.replace("IN", "dated.csv")
         assert "--date-format" in run(words, 2).err
         err = run(f"{words} --mapping erp.toml").err
         told = [line for line in err.splitlines() if "ignored" in line]
         assert told == ["dated.csv: columns ignored: Order"]
-    words = "evaluate EDD dated.csv --trials 1 --past past.csv"
-    assert "replay" in run(f"{words} --mapping erp.toml").out
+    words = "evaluate EDD --on dated.csv --trials 1 --past past.csv"
+    assert "past" in run(f"{words} --mapping erp.toml").out
     words = "replay EDD dated.csv --past past.csv --mapping erp.toml"
     assert ", past.csv " in run(words).out
     (folder / "options.toml").write_text('mapping = "erp.toml"\ntasks = ["dated.csv"]\n')
@@ -167,13 +167,15 @@ def test_convert_shows_what_was_understood(folder, run):
     assert "second 0" in run("records convert week.csv --out week-new.csv").out
 
 
-def test_several_replays_and_their_mean(folder, run):
+def test_past_assignments_of_several_records_are_a_row(folder, run):
     (folder / "late.csv").write_text(text_of([*LINES[:2], "t1,B,C,30,20"]))
-    words = "records replay week.csv late.csv --past past.csv past.csv"
-    first, second, mean = json.loads(run(f"{words} --format json").out)
-    assert [row["record"] for row in (first, second, mean)] == ["week", "late", "mean"]
-    assert [second] == json.loads(run("records replay late.csv --past past.csv --format json").out)
-    names = ["makespan_s", "tardiness_s", "late_tasks", "assignments", "start_behind_largest_s"]
-    for name in names:
-        middle = (float(first[name]) + float(second[name])) / 2
-        assert float(mean[name]) == pytest.approx(middle, abs=0.051)
+    words = "evaluate EDD --on week.csv,late.csv --past past.csv,past.csv --trials 1 --format json"
+    found = run(words)
+    rows = {row["record"]: row for row in json.loads(found.out) if row["policy"] == "past"}
+    assert list(rows) == ["week", "late", "mean"]
+    for name in ("makespan_s", "tardiness_s", "late_share"):
+        middle = (rows["week"][name] + rows["late"][name]) / 2
+        assert rows["mean"][name] == pytest.approx(middle)
+    assert (
+        "past: tasks start " in found.err and " s after the recorded start on average" in found.err
+    )

@@ -210,7 +210,7 @@ def test_a_week_falls_into_records(folder, run, split, monkeypatch):
     with pytest.raises(acerl_np.InputError, match="records by split"):
         acerl_np.load_instance("week.csv", layout="layout.json", mapping="erp.toml")
     out = run(
-        "evaluate EDD week.csv --layout layout.json --mapping erp.toml --trials 1 --format csv"
+        "evaluate EDD --on week.csv --layout layout.json --mapping erp.toml --trials 1 --format csv"
     ).out
     assert out.count("EDD") == len(own) + 1
     run("replay EDD week.csv --layout layout.json --mapping erp.toml", 2)
@@ -226,7 +226,7 @@ def test_a_file_is_parsed_once(folder, run, monkeypatch):
     # Without openpyxl the extra is named.
     (folder / "erp.xlsx").write_bytes(b"PK\x03\x04 any")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    err = run("evaluate EDD erp.xlsx --layout layout.json --trials 1", 2).err
+    err = run("evaluate EDD --on erp.xlsx --layout layout.json --trials 1", 2).err
     assert "erp.xlsx: a workbook" in err and "'acerl_np[excel]'" in err
 
 
@@ -258,11 +258,11 @@ def test_past_assignments_of_the_same_export(folder, run):
     columns = ['task = "TA-Nr"', 'vehicle = "FTF"', 'start = "Beginn"', 'pickup = "Von"']
     columns += ['delivery = "Nach"', 'arrival_time = "Zeit"', 'expiry_time = "Frist"']
     (folder / "erp.toml").write_text("\n".join(["[columns]", *columns]))
-    words = "records replay in.csv --past past.csv --layout layout.json --mapping erp.toml"
-    assert "in" in run(words).out
+    words = "evaluate EDD --on in.csv --past past.csv --layout layout.json --mapping erp.toml"
+    assert "past " in run(f"{words} --trials 1").out
     text = 'mapping = "erp.toml"\ntasks = ["in.csv"]\nlayout = "layout.json"\n'
     (folder / "options.toml").write_text(text)
-    small = "--generations 1 --population 2 --trials 0 --set hidden=2 --out run --quiet"
+    small = "--generations 1 --set population=2 --trials 0 --set hidden=2 --out run --quiet"
     run(f"train --config options.toml {small}")
 
 
@@ -280,11 +280,11 @@ def test_what_a_spreadsheet_would_carry_out_is_written_as_a_text(folder, run):
     text = (folder / "new.csv").read_text()
     assert [line.split(",")[0] for line in text.splitlines()[1:]] == marked
     (folder / "past.csv").write_bytes(lines("task,vehicle,start", *(f"{x},v,0" for x in marked)))
-    run("records replay new.csv --past past.csv --layout layout.json --schedule-csv times.csv")
-    told = (folder / "times.csv").read_text()
+    words = "evaluate EDD --on new.csv --past past.csv --layout layout.json --trials 1"
+    run(f"{words} --details --out tasks")
+    told = (folder / "tasks/schedule-new.csv").read_text()
     assert all(f"\n{name},v," in told for name in marked)
-    run("evaluate EDD new.csv --layout layout.json --trials 1 --tasks-csv tasks.csv")
-    assert ",'+cmd|calc," in (folder / "tasks.csv").read_text()
+    assert ",'+cmd|calc," in (folder / "tasks/tasks.csv").read_text()
     # A pattern of names finds what was left out beside the records; no command takes it for one.
     run("records check new.csv new.left-out.csv --layout layout.json")
 

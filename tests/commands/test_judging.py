@@ -26,7 +26,7 @@ from acerl_np.support.files import read_arrays
 
 pytestmark = needs_jit
 
-SHORT = "--generations 2 --population 4 --quiet"
+SHORT = "--generations 2 --set population=4 --quiet"
 TRAINING = f"{SHORT} --preset best"
 RESUME = "train --resume run/run.npz --quiet --trials 0"
 BEST = "train DMH-01 --preset best --trials 0 --out run"
@@ -108,12 +108,12 @@ def test_what_is_given_beside_a_resumed_run_must_agree(days, train, run):
         "--folds 3": "trained with held-back records, which judge; read --folds 3",
         "--preset paper": "trained with preset best; read paper, expected the same",
         "--set spread=one": "trained with spread full; read one",
-        "--population 8": "trained with population 4; read 8, expected the same",
+        "--set population=8": "trained with population 4; read 8, expected the same",
         "--objective late": "trained with objective makespan; read late, expected the same",
         "--set features=approach": "; read ['approach'], expected the same",
         "--set planned_breakdowns=false": "trained with planned_breakdowns True; read False",
         "--seed 0": "trained with seed 3; read 0",
-        "--suite dmh-test": "; read DMH-09, DMH-10",
+        "dmh-test": "; read DMH-09, DMH-10",
         "--layout dmh": "--layout: given without task records",
         "--generations 1": "has 3 generations already",
         "--generations -1": "generations: read -1",
@@ -272,7 +272,7 @@ def test_the_default_is_the_papers_preset(empty, run):
 
 
 def test_own_records_take_the_best_preset_and_shifts_their_objective(days, train):
-    few = "--generations 1 --population 4 --trials 0 --force --out run"
+    few = "--generations 1 --set population=4 --trials 0 --force --out run"
     told = "preset best: the paper's is for the benchmark (--preset paper)"
     err = train(days[:2], few).err
     assert told in err and "objective" not in err

@@ -14,7 +14,7 @@ pytestmark = needs_jit
 
 GOAL = Goal("late+0.05*tardiness", "waiting", 90.0, (1.0, 2.0))
 AIM = "late+0.05*tardiness, waiting below 90 s, priorities weigh 1, 2"
-SHORT = "--generations 1 --population 4 --trials 0 --quiet"
+SHORT = "--generations 1 --set population=4 --trials 0 --quiet"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def policies(empty, run):
 def read_evaluated(run, words):
     return {
         row["policy"]: row
-        for row in json.loads(run(f"evaluate {words} DMH-02 --trials 2 --format json").out)
+        for row in json.loads(run(f"evaluate --on DMH-02 {words} --trials 2 --format json").out)
         if row["record"] == "mean"
     }
 
@@ -49,7 +49,7 @@ def test_the_file_of_a_policy_keeps_its_objective(policies, run):
 
 
 def test_evaluate_takes_what_all_policies_were_trained_for(policies, run):
-    found = run("evaluate aim.npz EDD DMH-02 --trials 2").out
+    found = run("evaluate aim.npz EDD --on DMH-02 --trials 2").out
     assert f"Objective: {AIM}." in found.splitlines()
     assert "late+0.05*tardiness" in found.splitlines()[0]
     rows = read_evaluated(run, "aim.npz EDD")
@@ -63,8 +63,8 @@ def test_evaluate_takes_what_all_policies_were_trained_for(policies, run):
     assert "value" not in read_evaluated(run, "aim.npz paper.npz")["aim.npz"]
     waits = read_evaluated(run, "paper.npz --objective waiting")["paper.npz"]
     assert waits["value"] == waits["waiting_s"]
-    found = run("evaluate aim.npz --cost late DMH-02 --trials 2 --trials-csv all.csv").out
+    found = run("evaluate aim.npz --on DMH-02 --cost late --trials 2 --out all").out
     header = found.splitlines()[0].split()
     assert "Objective: late+0.05*tardiness, priorities weigh 1, 2." in found and "P" not in header
-    with open("all.csv") as file:
+    with open("all/trials.csv") as file:
         assert float(next(csv.DictReader(file))["value"]) > 0.0

@@ -15,7 +15,7 @@ from acerl_np.support.errors import InputError
 from acerl_np.support.machine_code import count_compiled
 from acerl_np.warm import PARTS
 
-TINY = "--population 2 --set hidden=2 --quiet"
+TINY = "--set population=2 --set hidden=2 --quiet"
 
 
 # Files of options
@@ -27,7 +27,7 @@ def test_options_come_from_toml_and_the_command_line_wins(folder, run):
         'tasks = ["week.csv"]\ngenerations = 1\npopulation = 4\nhidden = [3]\ntrials = 0\nseed = 5\n'
         'noise-std = 0.2\nsampler = "uniform"\nquiet = true\n'
     )
-    run("train --config small.toml --population 6 --out run")
+    run("train --config small.toml --set population=6 --out run")
     written = read_config("run")
     assert written["seed"] == 5 and list(written["instances"]) == ["week"]
     for name, value in {"population": 6, "noise_std": 0.2, "hidden": [3]}.items():
@@ -46,8 +46,7 @@ BAD_TOML = {
     'tasks = "DMH-01"': "tasks: read DMH-01; expected a list",
     "trials = 2.5": "trials: read 2.5; expected a whole number from 0",
     "quiet = 1": "quiet: read 1; expected true or false",
-    "breakdowns = ''": "breakdowns: read ''; expected the name of a file, or none",
-    "breakdowns = false": "breakdowns: read False; expected a text",
+    "breakdowns = 'none'": "breakdowns: read none; expected a list of texts",
     "mapping = 3": "mapping: read 3; expected a text",
     'preset = "good"': "preset: read good; expected one of paper, best",
     "hold_out = 2": "hold_out: read 2; expected a share above 0 and below 1 such as",
@@ -145,7 +144,7 @@ def test_the_results_of_a_run_stay_in_its_folder(folder, run):
 
 @needs_jit
 def test_a_decision_takes_as_long_as_its_workers_took(folder, run, processes, monkeypatch):
-    words = "evaluate EDD week.csv --lookahead 1 --history next.csv --trials 3 --format csv"
+    words = "evaluate EDD --on week.csv --lookahead 1 --futures next.csv --trials 3 --format csv"
     for more in ("--threads 1", "--processes 1"):
         run(f"{words} {more}")
         clock = map(float, range(10_000))
@@ -164,9 +163,10 @@ def test_a_decision_takes_as_long_as_its_workers_took(folder, run, processes, mo
 @pytest.mark.parametrize(
     ("words", "same"),
     [
-        ("evaluate EDD week.csv --trials 1", "evaluate EDD --trials 1 week.csv"),
-        ("replay EDD week.csv --past past.csv", "replay EDD week.csv --against past.csv"),
-        ("replay week.csv --past past.csv", "replay past.csv week.csv"),
+        ("replay EDD week.csv --past past.csv", "replay --past past.csv EDD week.csv"),
+        ("evaluate EDD STD --on week.csv", "evaluate --on week.csv EDD STD"),
+        ("evaluate EDD --on week.csv,next.csv", "evaluate EDD --on week.csv --on next.csv"),
+        ("evaluate EDD --on next.csv,week.csv", "evaluate EDD --on '[wn]e*.csv'"),
     ],
 )
 def test_names_stand_where_they_may(folder, run, words, same):
@@ -193,8 +193,8 @@ def test_warm_of_everything_leaves_out_nothing(run, monkeypatch):
         patch.setattr("acerl_np.warm.warm_up", lambda part, quiet: warmed.append(part))
         run("warm")
     assert warmed == list(PARTS) and "own" in warmed
-    told = run("warm --help").out.split("PART is one of")[1]
-    assert all(f" {part} " in told for part in PARTS)
+    told = run("warm --help").out
+    assert all(f"{part}" in told for part in PARTS)
 
 
 @needs_jit

@@ -17,24 +17,23 @@ from acerl_np.support.files import MARK, read_arrays, write_arrays
 
 pytestmark = needs_jit
 PLANT = Path(__file__).parent.parent / "data" / "plant.xml"
-TINY = "--generations 1 --population 2 --set hidden=2 --trials 0 --quiet"
+TINY = "--generations 1 --set population=2 --set hidden=2 --trials 0 --quiet"
 
 WRITES = {
     "floor import plant.xml --out OUT": ("made.json", "plant.xml"),
     "records convert week.csv --out OUT": ("made.csv", "week.csv"),
-    "records replay week.csv --past past.csv --schedule-csv OUT": ("made.csv", "past.csv week.csv"),
-    "evaluate run/policy.npz EDD week.csv --past past.csv --references best.json --trials 1 "
-    "--trials-csv OUT": ("made.csv", "run/policy.npz past.csv best.json"),
-    "evaluate EDD week.csv --past past.csv --trials 1 --tasks-csv OUT": ("made.csv", "past.csv"),
-    "hindsight week.csv --layout layout.json --effort 0.001 --out OUT": (
+    "evaluate run/policy.npz EDD --on week.csv --past past.csv --references best.json --trials 1 "
+    "--out made --report OUT": ("made.html", "run/policy.npz past.csv best.json"),
+    "evaluate EDD --on week.csv --trials 1 --details --out made": ("made/tasks.csv", ""),
+    "policy bound week.csv --layout layout.json --effort 0.001 --out OUT": (
         "made.json",
         "layout.json",
     ),
     "replay EDD week.csv --past past.csv --out OUT": ("made.html", ""),
-    "whatif week.csv --vehicles 1 --picture OUT": ("made.svg", ""),
+    "whatif --on week.csv --vehicles 1 --out OUT": ("made.svg", ""),
     "records convert week.csv --out other.csv --write-mapping OUT": ("made.toml", "week.csv"),
-    "floor fleet layout.json --vehicles 2 --out OUT": ("made.json", "layout.json"),
-    "floor show layout.json --out OUT": ("made.png", ""),
+    "floor edit layout.json --vehicles 2 --out OUT": ("made.json", "layout.json"),
+    "plot floor layout.json --out OUT": ("made.png", ""),
     f"train week.csv {TINY} --out new": ("new/policy.npz", ""),
     f"train --resume run/run.npz --generations 2 {TINY[16:]} --out new": ("new/history.csv", ""),
     f"train week.csv --seeds 0:1 {TINY} --processes 1 --out new": ("new/seed0/policy.npz", ""),
@@ -92,8 +91,8 @@ def test_what_exists_is_replaced_with_force_alone(folder, run, words):
 def test_where_nothing_can_be_written_is_told_before_any_work(folder, run):
     """Folders for results are made if need be, those of files are not."""
     folders = ["records convert week.csv --split day --out OUT"]
-    folders += ["records generate --layout layout.json --tasks 9 --out OUT"]
-    folders += ["records perturb week.csv --magnitude 1 --out OUT"]
+    folders += ["records make --layout layout.json --tasks 9 --out OUT"]
+    folders += ["records make week.csv --magnitude 1 --out OUT"]
     folders += [f"train week.csv {more}{TINY} --out OUT" for more in ("", "--seeds 0:1 ")]
     files = [(words, out) for words, (out, _) in WRITES.items() if "OUT" in words]
     for words, out in (*files, *((words, "made") for words in folders)):
@@ -208,7 +207,7 @@ def test_a_run_that_ends_before_the_folder_is_claimed_stays(folder, capsys, monk
     def finish_another(*_, **__):
         shutil.copytree("run", "new")
 
-    monkeypatch.setattr("acerl_np.commands.train.compile_ahead", finish_another)
+    monkeypatch.setattr("acerl_np.commands.shared.training.compile_ahead", finish_another)
     assert main(STARTS[0].split()) == 2
     assert "exists" in capsys.readouterr().err
     assert Path("new/policy.npz").read_bytes() == Path("run/policy.npz").read_bytes()

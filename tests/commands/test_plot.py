@@ -14,7 +14,17 @@ import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.commands.shared.curves import RULES, draw_training, find_beside
 
-TRAIN = ["train", "--generations", "2", "--population", "8", "--set", "hidden=4", "--trials", "0"]
+TRAIN = [
+    "train",
+    "--generations",
+    "2",
+    "--set",
+    "population=8",
+    "--set",
+    "hidden=4",
+    "--trials",
+    "0",
+]
 TRAIN += ["--set", "curve_every=1", "--set", "curve_trials=1"]
 PNG = b"\x89PNG"
 

@@ -89,9 +89,9 @@ def test_an_index_policy_is_shown(records, empty, run):
     make_policy().save("policy.npz")
     out = run("policy show policy.npz").out
     assert "origin: not known" in out and "makespan without" not in out
-    told = "no records in the file; TASKS or --suite name some, to tell what each is worth\n"
+    told = "no records in the file; --on names some, to tell what each is worth\n"
     assert out.endswith(told)
-    out = run("policy show policy.npz DMH-01 --format csv").out
+    out = run("policy show policy.npz --on DMH-01 --format csv").out
     assert "value_without" in read_rows(out)[0]
 
 
@@ -108,7 +108,7 @@ def test_networks_are_shown(records, empty, run):
     for form in ("csv", "markdown"):
         assert "network.npz" in run(f"policy show network.npz --format {form}").out
     # Records that are named are looked for, also where no feature is measured on them.
-    err = run("policy show network.npz nowhere.csv", 2).err
+    err = run("policy show network.npz --on nowhere.csv", 2).err
     assert "nowhere.csv: no such task record" in err
 
 
@@ -120,8 +120,8 @@ def test_networks_are_shown(records, empty, run):
 def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, empty, run):
     policy = make_policy(acerl_np.load_suite("dmh-train")[:4])
     policy.save("policy.npz")
-    judged = "DMH-01 DMH-05 --seed 3 --format csv --trials 1 --lookahead 2"
-    found = run(f"evaluate policy.npz {judged} --cost-limit 40")
+    judged = "DMH-01,DMH-05 --seed 3 --format csv --trials 1 --lookahead 2"
+    found = run(f"evaluate policy.npz --on {judged} --cost-limit 40")
     rows = {(row["policy"], row["record"]): row for row in read_rows(found.out)}
     labels = ["policy.npz", "policy.npz, lookahead 2"]
     assert list(dict.fromkeys(label for label, _ in rows)) == labels
@@ -132,8 +132,10 @@ def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, empty, run):
     assert float(row["makespan_s"]) == trials.makespan[0, 0]
     assert float(row["tardiness_s"]) == pytest.approx(trials.tardiness[0, 0])
     assert re.search(r"^policy.npz, lookahead 2: .* ms a decision$", found.err, re.MULTILINE)
-    words = "--history dmh-train --weights even --bases 2"
-    table = read_rows(run(f"evaluate policy.npz std {judged} {words}").out)
+    words = "--futures dmh-train"
+    table = read_rows(
+        run(f"evaluate policy.npz std --on {judged},weights=even,bases=2 {words}").out
+    )
     own = ["policy.npz", "policy.npz, lookahead 2, even, 2 bases"]
     labels = [*own, "STD", "STD, lookahead 2, even"]
     assert list({row["policy"]: row for row in table})[:4] == labels
@@ -144,11 +146,11 @@ def test_index_policies_are_greedy_unless_told_otherwise_networks_are_not(record
     trainer = acerl_np.ACERL(records, acerl_np.Config(generations=0, hidden=(4,)))
     trainer.policy.save("network.npz")
     make_policy().save("index.npz")
-    words = "evaluate index.npz network.npz DMH-01 --trials 4 --trials-csv all.csv --force"
+    words = "evaluate index.npz network.npz --on DMH-01 --trials 4 --out all --force"
     found = {}
     for more in ("", "--greedy"):
         run(f"{words} {more}")
-        for row in read_rows("all.csv"):
+        for row in read_rows("all/trials.csv"):
             found.setdefault((row["policy"], bool(more)), []).append(float(row["makespan"]))
     assert len(set(found["index.npz", False])) == 1 == len(set(found["network.npz", True]))
     assert found["index.npz", False] == found["index.npz", True]

@@ -39,17 +39,16 @@ def test_defaults_write_a_page_and_print_one_line(folder, run):
     ("words", "labels"),
     [
         ("EDD week.csv", ["EDD"]),
-        ("net.npz week.csv --greedy --against edd", ["net.npz", "EDD"]),
-        ("net.npz week.csv --against old/net.npz", ["net.npz", "old/net.npz"]),
+        ("net.npz edd week.csv --greedy", ["net.npz", "EDD"]),
+        ("net.npz old/net.npz week.csv", ["net.npz", "old/net.npz"]),
         ("old/net.npz week.csv", ["net.npz"]),
-        ("past.csv week.csv --against EDD", ["past.csv", "EDD"]),
-        ("EDD week.csv --against past.csv", ["EDD", "past.csv"]),
-        ("past.csv week.csv --layout layout.json --breakdowns none", ["past.csv"]),
+        ("EDD week.csv --past past.csv", ["EDD", "past.csv"]),
+        ("week.csv --past past.csv --layout layout.json --breakdowns none", ["past.csv"]),
         pytest.param(
-            *("EDD DMH-02 --lookahead 2 --history DMH-01", ["EDD", "EDD, lookahead 2"]),
+            *("EDD DMH-02 --lookahead 2 --futures DMH-01", ["EDD", "EDD, lookahead 2"]),
             marks=pytest.mark.slow,  # a lookahead's trace is compiled
         ),
-        ("MIX week.csv --trial 3 --seed 5 --random-breakdowns 90,5", ["MIX"]),
+        ("MIX week.csv --trial 3 --seed 5 --breakdowns 90,5", ["MIX"]),
     ],
 )
 def test_who_decides(network, run, words, labels):

@@ -10,14 +10,14 @@ from tables_and_refusals import read_rows
 from team_tasks import Here
 
 import acerl_np
-from acerl_np.commands import train
 from acerl_np.commands.main import main
+from acerl_np.commands.shared import training
 from acerl_np.commands.shared.several import read_seeds
 from acerl_np.evaluation.seeds import SeedTask, train_seeds
 from acerl_np.support.errors import StorageError
 from acerl_np.support.team import Team
 
-TINY = "week.csv --generations 1 --population 2 --set hidden=2"
+TINY = "week.csv --generations 1 --set population=2 --set hidden=2"
 
 
 def find_times():
@@ -47,7 +47,7 @@ def test_what_is_finished_is_kept_and_what_differs_is_not(folder, run):
     run(f"{words} 0:2")
     before, plain = find_times(), read_rows("all/summary.csv")
     assert list(plain[0]) == ["seed", "makespan", "tardiness", "satisfied"]
-    shown, err = run(f"{words} 0:2 --more")
+    shown, err = run(f"{words} 0:2 --details")
     assert "2/2 trainings" in err and "waiting: from arrival to pickup" in shown
     rows = read_rows("all/summary.csv")
     assert [{name: row[name] for name in plain[0]} for row in rows] == plain
@@ -73,10 +73,10 @@ def test_records_held_back_judge_every_seed(folder, run):
 
 
 def test_a_training_whose_workers_are_gone_says_how_to_go_on(empty, run, monkeypatch, capsys):
-    words = "train --population 8 --set hidden=4 --generations 4 --trials 0 --quiet --out"
+    words = "train --set population=8 --set hidden=4 --generations 4 --trials 0 --quiet --out"
     team = Team(Here(last=5))  # two ranges a generation
     with monkeypatch.context() as patch:
-        patch.setattr(train, "open_team", lambda options: nullcontext(team))
+        patch.setattr(training, "open_team", lambda options: nullcontext(team))
         assert main(f"{words} run --processes 2".split()) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1

@@ -27,15 +27,13 @@ NUMBER_AS_TEXT = re.compile(r"[-+~(]?\d[\d,.]*( ?[%s]| s)?([/±( ].*)?")
 
 USAGE = "late_share waiting_s utilisation_share empty_share"
 COMMANDS = {
-    "evaluate EDD STD nearest quiet.csv --trials 2 --references best.json": f"{USAGE} "
+    "evaluate EDD STD nearest --on quiet.csv --trials 2 --references best.json": f"{USAGE} "
     "makespan_s tardiness_s makespan_error_s tardiness_error_s satisfied_share m c above_hindsight_share "
     "records trials unfinished",
-    "hindsight quiet.csv --effort 0.001": "makespan_s tardiness_s decisions "
+    "policy bound quiet.csv --effort 0.001": "makespan_s tardiness_s decisions "
     "rule_makespan_s rule_tardiness_s",
     "records check quiet.csv": "tasks first_arrival_s fleet_time_s offered_load vehicles",
     "records convert quiet.csv --out plain.csv --force": "tasks first_arrival_s last_arrival_s",
-    "records replay quiet.csv quiet.csv --past past.csv past.csv": f"{USAGE} makespan_s tardiness_s "
-    "late_tasks assignments start_behind_mean_s start_behind_largest_s",
 }
 """Columns of numbers of each command."""
 
@@ -52,7 +50,9 @@ def made(tmp_path_factory):
     (folder / "past.csv").write_text("task,vehicle,start\nt0,v0,0\nt1,v0,4000\nt2,v1,8000\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert main(["hindsight", "quiet.csv", "--effort", "0.001", "--out", "best.json"]) == 0
+        assert (
+            main(["policy", "bound", "quiet.csv", "--effort", "0.001", "--out", "best.json"]) == 0
+        )
     return folder, record
 
 
@@ -82,32 +82,32 @@ def test_programs_get_numbers_with_units_in_the_names(quiet, command, run):
 
 @needs_jit
 def test_more_columns_and_what_they_mean(quiet, run):
-    words = "evaluate EDD nearest quiet.csv --trials 2 --references best.json"
+    words = "evaluate EDD nearest --on quiet.csv --trials 2 --references best.json"
     for form in ("text", "markdown"):
         less = run(f"{words} --format {form}").out
         assert "waiting" not in less and "utilisation" not in less
         assert "M, C: makespan and tardiness from 0, the worst policy" in less
         assert "of the way: share of the way, in the objective, from the best rule" in less
         assert re.search("^best rule on these records: [A-Za-z-]+ *$", less, re.M)
-        more = run(f"{words} --format {form} --more").out
+        more = run(f"{words} --format {form} --details").out
         header = more.splitlines()[0]
         names = ("late", "waiting, s", "utilisation", "empty", "error")
         assert [name for name in names if name not in header] == []
         assert "waiting: from arrival to pickup" in more
         assert "standard error of the mean makespan/tardiness over the trials" in more
-    out = run("records replay quiet.csv --past past.csv --more").out
-    assert "waiting, s  utilisation  empty" in out
+    out = run("evaluate FCFS --on quiet.csv --past past.csv --details --trials 1").out
+    assert "past: tasks start 0.0 s after the recorded start on average, at most 0.0 s" in out
 
 
 @needs_jit
 def test_where_there_is_little_to_win_a_line_says_so(quiet, run):
     line = "Little to win here: "
-    assert line in run("hindsight quiet.csv --effort 0.001").out
-    words = "evaluate EDD quiet.csv --trials 2 --references best.json"
+    assert line in run("policy bound quiet.csv --effort 0.001").out
+    words = "evaluate EDD --on quiet.csv --trials 2 --references best.json"
     assert line in run(words).out
     found = run(f"{words} --format csv")
     assert line in found.err and line not in found.out
-    assert line not in run("evaluate EDD DMH-01 --trials 2").out
+    assert line not in run("evaluate EDD --on DMH-01 --trials 2").out
     policy = acerl_np.IndexPolicy.of_weights(approach=-1.0)
     verdict = judge(policy, quiet, (), Playing(2))
     assert verdict.margin.is_little
@@ -138,8 +138,8 @@ def test_little_is_a_percent_and_a_second():
 
 @needs_jit
 def test_a_training_tells_more_and_that_there_is_little_to_win(quiet, run):
-    words = "train quiet.csv --preset paper --generations 1 --population 2 --trials 2"
-    out = run(f"{words} --out run --quiet --more").out
+    words = "train quiet.csv --preset paper --generations 1 --set population=2 --trials 2"
+    out = run(f"{words} --out run --quiet --details").out
     assert out.count("waiting, s") == 3 and out.count("utilisation  empty") == 2
     assert "Little to win here: " in out
 

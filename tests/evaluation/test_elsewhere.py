@@ -51,9 +51,9 @@ def test_hindsight_is_the_same_anywhere(processes):
 @pytest.mark.slow
 def test_commands_take_processes(empty, run):
     POLICIES["index"].save("policy.npz")
-    common = "evaluate policy.npz EDD --suite dmh-train --trials 2"
+    common = "evaluate policy.npz EDD --on dmh-train --trials 2"
     assert run(common).out == run(f"{common} --processes 2").out
-    run("hindsight DMH-01 --effort 0.002 --processes 1")
+    run("policy bound DMH-01 --effort 0.002 --processes 1")
     line = "processes: read 0; expected a whole number from 1"
     assert line in run(f"{common} --processes 0", 2).err
     line = "--processes: given besides --dask"

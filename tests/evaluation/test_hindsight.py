@@ -306,7 +306,7 @@ def reference_file(**changes):
 
 
 DAMAGED = {
-    "": "line 1 column 1: not JSON: expecting value; expected a file written by acerl-np hindsight --out",
+    "": "line 1 column 1: not JSON: expecting value; expected a file written by acerl-np policy bound --out",
     "[" * 100_000: "not JSON: ",
     "1" * 5000: "not JSON: ",
     "[]": "the file: read []; expected an object",

@@ -162,7 +162,7 @@ def test_hindsight_does_not_depend_on_threads_and_shows_a_table(empty, run):
     instances = [acerl_np.load_instance(name) for name in ("EX11", "EX52")]
     one, three = (find_references(instances, effort=0.01, threads=k) for k in (1, 3))
     assert one == three
-    rows = read_rows(run("hindsight EX11 EX52 --effort 0.01 --format csv --out best.json").out)
+    rows = read_rows(run("policy bound EX11 EX52 --effort 0.01 --format csv --out best.json").out)
     assert [float(row["makespan_s"]) for row in rows] == [item.makespan for item in one]
     assert all(float(row["bound"]) <= float(row["makespan_s"]) for row in rows)
     assert "proof" not in rows[0] and load_references("best.json") == one

@@ -139,10 +139,10 @@ def test_what_is_no_log_is_refused(tmp_path):
 def test_the_command_replays_a_log(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     play(tmp_path / "day.jsonl")
-    assert main(["records", "replay", "--audit", "day.jsonl", "--layout", "dmh"]) == 0
+    assert main(["replay", "day.jsonl", "--layout", "dmh"]) == 0
     out = capsys.readouterr().out
     played = replay_assignments(read_audit("day.jsonl", LAYOUT))
-    assert "day" in out and f"{played.makespan:.1f}" in out
+    assert f"day.jsonl {played.makespan:.1f}/{played.tardiness:.1f}" in out
 
 
 def test_a_log_of_several_days_becomes_records_to_train_on(tmp_path, monkeypatch, capsys):
@@ -182,7 +182,7 @@ def test_a_log_of_several_days_becomes_records_to_train_on(tmp_path, monkeypatch
     assert main(convert("two").split()) == 2  # what is there is not replaced unasked
     assert "two-1.csv exists" in capsys.readouterr().err
     # Of two logs the days are counted on; the floor has all who joined on one of them.
-    both = "records convert --audit two.jsonl one.jsonl --layout dmh --out both.csv"
+    both = "records convert --audit two.jsonl,one.jsonl --layout dmh --out both.csv"
     assert main(both.split()) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         "both-2.csv: 2 tasks, served: both-2.served.csv",

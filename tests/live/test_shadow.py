@@ -176,7 +176,7 @@ def test_a_log_with_impossible_orders_is_a_day_beside_others(empty, run):
     assert past.instance.tasks == ("a", "b") and past.vehicle.tolist() == [1, 0]
     assert past.finish.tolist() == [90.0, 120.0]
     run(f"records convert --audit {log} --layout dmh --out day.csv")
-    run("evaluate nearest day.csv --past day.served.csv --layout dmh --report pilot.html")
+    run("evaluate nearest --on day.csv --past day.served.csv --layout dmh --report pilot.html")
     page = html.unescape((empty / "pilot.html").read_text())
     assert "nearest, replay on 1 record" in page and "orders that nobody told" in page
 

@@ -264,7 +264,7 @@ def test_dispatchers_elsewhere_warn_once_and_keep_the_origin(policy, tmp_path):
 def test_the_command_says_it_in_one_line(policy, empty, run):
     policy.save("policy.npz")
     (empty / "back.json").write_text(json.dumps(reverse(acerl_np.load_layout("dmh")).to_dict()))
-    words = "evaluate policy.npz EDD --trials 1 DMH-01 DMH-03"
+    words = "evaluate policy.npz EDD --on DMH-01,DMH-03 --trials 1"
     line = "policy.npz: DMH-01: fleet: trained for v0, v1, v2; read v2, v1, v0 (and 1 more)\n"
     for more, told in (("", ""), ("--layout back.json", line), ("--breakdowns none", "")):
         assert run(f"{words} {more}").err == told
@@ -272,7 +272,7 @@ def test_the_command_says_it_in_one_line(policy, empty, run):
 
 @needs_jit
 def test_training_may_leave_its_records_out(suite, empty, run):
-    few = "--generations 1 --population 2 --set hidden=2 --trials 0 --quiet"
+    few = "--generations 1 --set population=2 --set hidden=2 --trials 0 --quiet"
     words = f"train DMH-01 DMH-02 {few} --out"
     run(f"{words} with")
     run(f"{words} without --set no_records=true")

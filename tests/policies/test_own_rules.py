@@ -193,7 +193,7 @@ def test_traces_and_files(empty, run):
 
 
 def test_names_on_the_command_line(run):
-    out = run(f"evaluate {NEAR} nearest --trials 1 --suite dmh-train").out
+    out = run(f"evaluate nearest --on dmh-train {NEAR} --trials 1").out
     rows = [line.split()[1:] for line in out.splitlines()[2:4]]
     assert rows[0][:8] == rows[1][:8]
     assert "a function with @acerl_np.rule" in run("evaluate own_rules:unmarked", 2).err
@@ -319,7 +319,7 @@ def test_a_file_whose_feature_is_not_there(empty, run):
     assert sys.path == before
     sys.modules.pop(module.stem)
     gc.collect()  # the feature goes with its module
-    out = run("policy show policy.npz --suite dmh-train").out
+    out = run("policy show policy.npz --on dmh-train").out
     assert "its functions are not imported unasked; --trust-code does" in out
     with pytest.raises(PolicyError, match=r"own_feature_of_a_test:mine.*trust=True"):
         acerl_np.load_policy("policy.npz")

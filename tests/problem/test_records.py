@@ -26,7 +26,7 @@ from acerl_np.problem.parts import Breakdown
 from acerl_np.problem.records import examine_record, read_assignments, write_record
 from acerl_np.problem.servable import check_record, measure_load, measure_service_time
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.replay import SCHEDULE_COLUMNS, replay_assignments, write_schedule
+from acerl_np.simulation.replay import replay_assignments, write_schedule
 
 
 def floor(*vehicles, **keys):
@@ -89,7 +89,7 @@ def test_noised_records_keep_timestamps_and_time_zero(empty, run, offset, seed):
     week = [f"t{k},A,B,{time},{times[3]}" for k, time in enumerate(times)]
     broken = [BROKEN, f"v,{times[1]},30", f"w,{times[2]},7.5"]
     hall(empty, week=[HEADER, *week], breakdowns=broken)
-    words = "records perturb week.csv --layout layout.json --magnitude 40 --zeros move --out noised"
+    words = "records make week.csv --layout layout.json --magnitude 40,move --out noised"
     told = run(f"{words} --seed {seed}")
     assert told.out.split() == [str(Path("noised/week-n40.csv"))]
     assert told.err == f"breakdowns {Path('noised/breakdowns.csv')}\n"
@@ -108,7 +108,7 @@ def test_noised_records_keep_timestamps_and_time_zero(empty, run, offset, seed):
 
 def test_breakdowns_in_seconds_hold_for_noised_records_too(empty, run):
     hall(empty, **{"week{k}": [HEADER, f"t0,A,B,{DAY},9"]}, other=[BROKEN, "v,3,4"])
-    words = "records perturb week{k}.csv --magnitude 9 --layout layout.json"
+    words = "records make week{k}.csv --magnitude 9 --layout layout.json"
     for file, breakdowns in (("other.csv", [[(3, 4)], []]), ("none", [[], []])):
         run(f"{words} --breakdowns {file} --out {file[:5]}")
         # A name may have braces.
@@ -124,7 +124,7 @@ def test_breakdowns_that_one_folder_cannot_hold_are_refused(empty, run):
         write(Path(name, f"{name}1.csv"), HEADER, "t0,A,B,0,9")
         if lines is not None:
             write(Path(name, "breakdowns.csv"), BROKEN, *lines)
-    words = "records perturb --magnitude 9 --layout layout.json --out"
+    words = "records make --magnitude 9 --layout layout.json --out"
     for first, second in (("a", "b"), ("a", "c"), ("c", "b")):
         line = run(f"{words} new {first}/{first}1.csv {second}/{second}1.csv", 2).err
         assert f"{second}1.csv: other breakdowns" in line and f"of {first}/{first}1.csv" in line
@@ -134,7 +134,7 @@ def test_breakdowns_that_one_folder_cannot_hold_are_refused(empty, run):
         assert (
             f"{Path(folder, 'breakdowns.csv')}: {other}" in run(f"{own} {folder} {record}", 2).err
         )
-    line = run("records generate --layout dmh --tasks 3 --out a", 2).err
+    line = run("records make --layout dmh --tasks 3 --out a", 2).err
     assert f"{Path('a/breakdowns.csv')}: {other}" in line
     run(f"{words} a a/a1.csv")
 
@@ -164,9 +164,9 @@ def test_records_are_not_written_over_what_was_read(empty, run, monkeypatch):
     write(Path("w1.csv"), HEADER, "t0,A,B,50,9")
     Path("link.csv").symlink_to("w1.csv")
     Path("dmh.csv").write_text(json.dumps(acerl_np.load_layout("dmh").to_dict()))
-    own = "records perturb w1.csv --layout floor.csv --magnitude 4 --out . --names"
+    own = "records make w1.csv --layout floor.csv --magnitude 4 --out . --names"
     folder = bundled_instances()["DMH-01"].parent
-    bundled = f"records perturb --magnitude 4 --names {{name}} --out {folder}"
+    bundled = f"records make --magnitude 4 --names {{name}} --out {folder}"
     run(f"{own} {{name}}-{{n}}")
     assert Path("w1-4.csv").exists()
     monkeypatch.setattr(
@@ -175,8 +175,8 @@ def test_records_are_not_written_over_what_was_read(empty, run, monkeypatch):
     for words in (
         *(f"{own} {name}" for name in ("{name}", "link", "floor")),
         f"{own} w1".replace("w1.csv", f"{empty}/link.csv"),
-        "records generate --layout dmh.csv --tasks 3 --out . --names dmh",
-        *(f"{bundled} {named}" for named in ("DMH-01", "--suite dmh-train")),
+        "records make --layout dmh.csv --tasks 3 --out . --names dmh",
+        *(f"{bundled} {named}" for named in ("DMH-01", "dmh-train")),
     ):
         assert "read, and would be overwritten; expected another name" in run(words, 2).err
 
@@ -256,16 +256,16 @@ def test_commands_take_breakdowns(empty, run):
     for file, makespan, repairs in (("", 42, 20), ("late.csv", 52, 30), ("none", 20, 0)):
         broken = f"--breakdowns {file}" if file else ""
         more = f"--layout floor.json {broken}"
-        assert f"{makespan}.0/" in run(f"evaluate FCFS tasks.csv {more}").out
-        replayed = run(f"records replay tasks.csv --past past.csv {more}").out
-        assert f" {makespan}.0 " in replayed
+        assert f"{makespan}.0/" in run(f"evaluate FCFS --on tasks.csv {more}").out
+        replayed = run(f"replay tasks.csv --past past.csv {more} --force").out
+        assert f" {makespan}.0/" in replayed
         [row] = json.loads(run(f"records check tasks.csv {more} --format json").out)
         assert row["fleet_time_s"] == 40 - repairs
         load = f"offered load {(0 + 10 + 10) / (40 - repairs):.2f} "
-        assert load in run(f"floor check floor.json tasks.csv {broken}").out
+        assert load in run(f"floor check floor.json --on tasks.csv {broken}").out
     if JIT:  # a search in plain Python takes minutes
-        assert " 20.0 " in run(f"hindsight tasks.csv --cost-limit 90 --effort 0.001 {more}").out
-    words = "--generations 1 --population 2 --set hidden=2 --quiet"
+        assert " 20.0 " in run(f"policy bound tasks.csv --cost-limit 90 --effort 0.001 {more}").out
+    words = "--generations 1 --set population=2 --set hidden=2 --quiet"
     more, resume = "--layout floor.json --breakdowns late.csv", "train --resume run/run.npz --quiet"
     assert " 52.0 " in run(f"train tasks.csv tasks2.csv {words} --trials 1 --out run {more}").out
     run(f"{resume} tasks.csv tasks2.csv {more}")
@@ -411,14 +411,14 @@ def test_what_is_drawn_for_a_task_is_independent():
 
 
 def test_drawn_records_have_the_same_bytes_as_ever(empty, run):
-    words = "records generate --layout dmh --tasks 12 --out . --sites all"
+    words = "records make --layout dmh --tasks 12 --out . --sites all"
     run(words)
     found = hashlib.sha256(Path("tasks-01.csv").read_bytes()).hexdigest()
     assert found == "a4410d738e7677a7da4a55b5b1c37e58e8fedd033835f16176731170cb551f72"
-    run(f"{words} --handling-time 2 9 --force")
+    run(f"{words} --handling-time 2:9 --force")
     header = Path("tasks-01.csv").read_text().splitlines()[0]
     assert header == f"{HEADER},handling_time"
-    words = "records generate --layout dmh --tasks 12 --seed 4 --process bursts --burst-size 5"
+    words = "records make --layout dmh --tasks 12 --seed 4 --arrivals bursts:5"
     made = run(f"{words} --count 3 --out a").out.split()
     assert made == [str(Path(f"a/tasks-0{k}.csv")) for k in (1, 2, 3)]
     run(f"{words} --count 2 --out b --names x{{k}}")
@@ -426,8 +426,6 @@ def test_drawn_records_have_the_same_bytes_as_ever(empty, run):
         assert Path(f"a/tasks-0{k}.csv").read_bytes() == Path(f"b/x0{k}.csv").read_bytes()
         arrivals = load_instance(f"a/tasks-0{k}.csv", layout="dmh").arrival
         assert np.unique(arrivals, return_counts=True)[1].tolist() == [5, 5, 2]
-    shown = run("records replay --help").out
-    assert [name for name in SCHEDULE_COLUMNS if "planned" in name and name not in shown] == []
 
 
 def test_sites_that_cannot_be_reached_are_left_out():
@@ -759,19 +757,21 @@ def test_replay_and_evaluate_show_past_assignments(empty, run):
     day = [HEADER, "t0,B,C,0,20", "t1,A,B,3.5,10", "t2,C,B,16.2,4"]
     past = ["task,vehicle,start", "t0,v,2.5", "t1,v,5", "t2,w,0"]
     hall(empty, day=day, past=past)
-    words = "records replay day.csv --past past.csv --format json --schedule-csv times.csv"
-    [row] = json.loads(run(words).out)
-    assert (row["record"], row["makespan_s"], row["late_tasks"]) == ("day", 45.0, 2)
-    assert row["start_behind_mean_s"] == pytest.approx(10.5, abs=0.05)
-    assert row["start_behind_largest_s"] == 17.0
-    assert len(Path("times.csv").read_text().splitlines()) == 4
-    words = "evaluate EDD STD day.csv --trials 2 --format json --past past.csv"
-    table = json.loads(run(f"{words} --trials-csv all.csv").out)
-    assert [row["policy"] for row in table[::2]] == ["EDD", "STD", "replay"]
+    words = "evaluate EDD STD --on day.csv --trials 2 --format json --past past.csv"
+    found = run(f"{words} --details --out all")
+    assert (
+        "past: tasks start 10.5 s after the recorded start on average, at most 17.0 s" in found.err
+    )
+    assert len(Path("all/schedule-day.csv").read_text().splitlines()) == 4
+    table = json.loads(found.out)
+    assert [row["policy"] for row in table[::2]] == ["EDD", "STD", "past"]
     assert (table[4]["record"], table[4]["makespan_s"]) == ("day", 45.0)
     assert table[4]["tardiness_s"] == pytest.approx(11.4, abs=0.05)
-    assert Path("all.csv").read_text().count("\nreplay,day,") == 2
-    assert "--past: read 2 files of assignments for 1 records" in run(f"{words} past.csv", 2).err
+    assert Path("all/trials.csv").read_text().count("\npast,day,") == 2
+    assert (
+        "--past: read 2 files of assignments for 1 records"
+        in run(f"{words} --past past.csv", 2).err
+    )
     write(Path("past.csv"), "task,vehicle,start", "t0,v,2.5")
     assert "past.csv: line 2: task: the file ends without 't1'" in run(words, 2).err
 
@@ -782,5 +782,5 @@ def test_a_file_of_breakdowns_among_the_records_is_none_of_them(empty, run):
     write(Path("own.csv"), HEADER, "a,st1,st5,0,500")
     out = run("records check breakdowns.csv own.csv --layout dmh --format json").out
     assert [table["record"] for table in json.loads(out)] == ["own"]
-    assert "own" in run("floor check dmh breakdowns.csv own.csv").out
+    assert "own" in run("floor check dmh --on breakdowns.csv,own.csv").out
     assert "breakdowns.csv: line 1" in run("records check breakdowns.csv --layout dmh", 2).err

@@ -183,8 +183,10 @@ def test_one_line_says_what_is_wrong():
 
 
 def test_shifts_are_written_and_told(empty, run):
-    words = "records generate --layout dmh --process shift --hours 1"
-    roles = "--work workstation --storage warehouse --goods-in p0 --goods-out p2"
+    words = "records make --layout dmh --arrivals shift --hours 1"
+    roles = (
+        "--role work=workstation --role storage=warehouse --role goods-in=p0 --role goods-out=p2"
+    )
     told = run(f"{words} {roles} --utilisation 0.8 --count 2 --out a")
     assert told.out.split() == ["a/tasks-01.csv", "a/tasks-02.csv"]
     *lines, last = told.err.splitlines()
@@ -193,11 +195,11 @@ def test_shifts_are_written_and_told(empty, run):
     run(f"{words} {roles} --scale {scale} --out b --names x{{k}}")
     assert Path("a/tasks-01.csv").read_bytes() == Path("b/x01.csv").read_bytes()
     for more, line in (
-        ("--rate 9", "--rate: given with --process shift; expected it with another process"),
-        ("--tasks 9", "--tasks: given with --process shift; expected it with another process"),
+        ("--rate 9", "--rate: given without RECORDS and --arrivals shift; expected it left out"),
+        ("--tasks 9", "--tasks: given without RECORDS and --arrivals shift"),
         ("--scale 1 --utilisation 1", "--utilisation: given with --scale; expected one of both"),
-        ("--process poisson", "--hours: given with --process poisson; expected it with another"),
-        ("--process poisson --hours 8", "--tasks: missing; expected the number of tasks"),
-        ("--goods-in st1 nix", 'goods-in: read "nix"; expected one of parking, '),
+        ("--arrivals poisson", "--hours: given without RECORDS and --arrivals poisson"),
+        ("--arrivals poisson --hours 8", "--tasks: missing; expected the number of tasks"),
+        ("--role goods-in=st1,nix", 'goods-in: read "nix"; expected one of parking, '),
     ):
         assert line in run(f"{words} {more} --out c", 2).err

@@ -249,7 +249,7 @@ def test_more_ids_than_task_slots_have_as_many_slots_and_too_many_are_refused():
 def test_training_says_where_ids_cannot_help(empty, run):
     layout = Layout.from_dict(worlds.straight_floor([{"id": "v", "start": "A"}]))
     Path("floor.json").write_text(json.dumps(layout.to_dict()))
-    options = "--layout floor.json --out run --preset paper --generations 0 --population 4 "
+    options = "--layout floor.json --out run --preset paper --generations 0 --set population=4 "
     options += "--set hidden=2 --trials 0 --hold-out none --quiet --force"
     for names, warns in (("ab", True), ("aa", False), ("a", False)):
         for k, name in enumerate(names):

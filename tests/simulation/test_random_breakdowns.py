@@ -256,34 +256,34 @@ def test_train_evaluate_and_replay_with_random_breakdowns(empty, run):
     write_record(record, Path("own.csv"))
     past = [f"{task},v1,0" for task in record.tasks]
     write(Path("past.csv"), "task,vehicle,start", *past)
-    random = "--random-breakdowns 300,60"
-    small = "--generations 2 --population 4 --set hidden=4 --trials 2 --quiet --out run"
+    random = "--breakdowns 300,60"
+    small = "--generations 2 --set population=4 --set hidden=4 --trials 2 --quiet --out run"
     run(f"train own.csv --layout dmh {random} {small}")
     resume = "train --resume run/run.npz --generations 3 --quiet"
-    line = run(f"{resume} --random-breakdowns 300,61", 2).err
+    line = run(f"{resume} --breakdowns 300,61", 2).err
     assert "'own' or its layout has changed" in line
     run(f"{resume} {random}")
-    words = "evaluate run/policy.npz EDD nearest own.csv --layout dmh --past past.csv"
-    words += " --trials 6 --trials-csv all.csv --force --format json"
+    words = "evaluate run/policy.npz EDD nearest --on own.csv --layout dmh --past past.csv"
+    words += " --trials 6 --out all --force --format json"
     tables = []
     models = (
         random,
-        "--random-breakdowns none",
+        "--breakdowns listed",
         f"--breakdowns none {random}",
         "--breakdowns none",
     )
     for model in models:
         tables.append(json.loads(run(f"{words} {model}").out))
-        trials = Path("all.csv").read_text().splitlines()[1:]
+        trials = Path("all/trials.csv").read_text().splitlines()[1:]
         spread = {
             policy: len({line.split(",")[3] for line in trials if line.startswith(policy)})
-            for policy in ("nearest", "replay")
+            for policy in ("nearest", "past")
         }
         # What draws no action differs between trials by its breakdowns alone.
         assert all((n > 1) == ("300,60" in model) for n in spread.values())
-    names = ["run/policy.npz", "EDD", "nearest", "replay"]
+    names = ["run/policy.npz", "EDD", "nearest", "past"]
     assert [row["policy"] for row in tables[0] if row["record"] == "own"] == names
-    assert tables[0][6]["policy"] == tables[1][6]["policy"] == "replay"
+    assert tables[0][6]["policy"] == tables[1][6]["policy"] == "past"
     assert tables[0][6]["makespan_s"] != tables[1][6]["makespan_s"]
 
 

@@ -62,7 +62,7 @@ WRONG = {
     "comparison --threads 0": "--threads: read 0; expected a whole number",
     "comparison --rivals ppo,dqn": "python -m studies comparison: error: --rivals: read 'dqn'",
     "ablation --out file/below": "make the folder: not a directory",
-    "train dqn": "invalid choice: 'dqn'",
+    "train dqn": "read dqn; expected one of ppo",
     "train ppo --steps 0": "--steps: read 0; expected a whole number from 1",
     "train ppo --set clip": "--set: read clip; expected NAME=VALUE",
     "train ppo --set clip=x": "clip: read x; expected a number from 0 to 1",

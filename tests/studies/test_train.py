@@ -25,7 +25,7 @@ def test_a_run_writes_what_every_command_loads(empty, study, run):
     [line] = read_rows("run/history.csv")
     assert line["steps"] == "2000" and float(line["multiplier"]) > 0.0
     assert {row["decisions"] for row in read_rows("run/curves.csv")} == {"0", "2000"}
-    run("evaluate run/policy.npz --suite dmh-train --trials 1")
+    run("evaluate run/policy.npz --on dmh-train --trials 1")
     assert "219-128-128-12" in run("policy show run/policy.npz").out
 
 
@@ -75,7 +75,7 @@ def test_what_is_given_beside_a_checkpoint_must_agree(empty, study, run):
         "sac": "trained with algorithm ppo; read sac",
         "ppo --seed 1": "trained with seed 0; read 1",
         "ppo --set clip=0.1": "trained with clip 0.2; read 0.1",
-        "ppo --suite dmh-test": "read DMH-09, DMH-10, DMH-11, DMH-12, DMH-13",
+        "ppo dmh-test": "read DMH-09, DMH-10, DMH-11, DMH-12, DMH-13",
         "ppo --steps 1000": "has 2000 steps already",
     }.items():
         assert message in study(f"train {words} --resume run.npz", 2).err

@@ -123,7 +123,7 @@ def test_a_worker_that_is_killed_while_it_works_changes_nothing(cluster):
 
 
 def test_seeds_of_the_command_on_a_cluster(cluster, tmp_path, capsys):
-    options = ["--seeds", "0:3", "--generations", "2", "--population", "8", "--set", "hidden=4"]
+    options = ["--seeds", "0:3", "--generations", "2", "--set", "population=8", "--set", "hidden=4"]
     options += ["--trials", "2", "--quiet"]
     assert main(["train", *options, "--dask", cluster.address, "--out", str(tmp_path / "a")]) == 0
     assert main(["train", *options, "--out", str(tmp_path / "b")]) == 0
@@ -155,7 +155,9 @@ def test_no_scheduler_and_no_worker_are_one_line(tmp_path, capsys):
 def test_a_command_whose_scheduler_goes_ends_in_one_line(fault, tmp_path):
     own = Cluster(1)
     try:
-        words = "--generations 1000000 --population 24 --set hidden=8 --trials 0 --quiet --out run"
+        words = (
+            "--generations 1000000 --set population=24 --set hidden=8 --trials 0 --quiet --out run"
+        )
         words += f" --set checkpoint_generations=1 --dask {own.address}"
         process = start("acerl_np", "train", *words.split(), cwd=tmp_path)
         saved = set()

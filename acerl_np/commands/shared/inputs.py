@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, get_args
 
+from acerl_np.commands.shared.options import refuse_option
 from acerl_np.problem import bundled, records
-from acerl_np.problem.choices import MAX_CHANGES
+from acerl_np.problem.choices import MAX_CHANGES, Commitment
 from acerl_np.problem.export import read_mapping
 from acerl_np.problem.instance import Instance, change_layouts, commit_instances
 from acerl_np.problem.layout import describe_traffic
@@ -22,6 +24,12 @@ from acerl_np.support.files import is_stream, path_exists
 TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 """Endings of the names of tables, where there is no file that tells."""
 
+
+SERVED = ".served.csv"
+"""How names of files end that say who served the tasks of a record."""
+
+BREAKDOWNS_FILE, BESIDE = records.BREAKDOWNS_FILE, (records.LEFT_OUT, SERVED)
+"""Names of tables beside records that are none."""
 
 MOST_FAULTS = 20
 """Causes that are listed of what was left out."""
@@ -67,22 +75,62 @@ def list_faults(warning: RecordWarning) -> str:
     return "\n  ".join(map(errors.make_printable, [f"{warning.path}: {shown}:", *lines]))
 
 
-def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instance]:
-    """Return the instances with the breakdowns that --random-breakdowns asks for; None is for their own."""
-    if text is None:
+def read_breakdowns(texts: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
+    """Return the file of listed breakdowns that --breakdowns names, and the model of random ones, if any.
+
+    The file is None where the records' own hold; the model None where nothing breaks down at random.
+    """
+    path: str | None = None
+    model: dict[str, Any] = {}
+    for text in texts:
+        numbers = text.split(",")
+        if text == "listed":
+            model = {"model": None}
+        elif len(numbers) == 2 and not path_exists(text):
+            try:
+                model = {"model": RandomBreakdowns(float(numbers[0]), float(numbers[1]))}
+            except (LayoutError, ValueError) as error:
+                why = f": {error}" if isinstance(error, LayoutError) else ""
+                expected = (
+                    "expected FILE.csv, listed, none or MTBF,MTTR in seconds such as 3600,300"
+                )
+                said = f"--breakdowns: read {errors.describe(text)}; {expected}{why}"
+                raise InputError(said) from error
+        elif path is not None:
+            raise InputError(f"--breakdowns: read {path} and {text}; expected one file")
+        else:
+            path = text
+    return path, model
+
+
+def vary_breakdowns(instances: list[Instance], model: Mapping[str, Any]) -> list[Instance]:
+    """Return the instances with a model of random breakdowns, if there is one."""
+    if not model:
         return instances
-    model = None
-    if text.strip().lower() != "none":
-        try:
-            between, repair = (float(part) for part in text.split(","))
-            model = RandomBreakdowns(between, repair)
-        except LayoutError as error:
-            raise InputError(f"--random-breakdowns: {error}") from error
-        except ValueError as error:
-            expected = "expected MTBF,MTTR in seconds such as 3600,300, or none"
-            said = f"--random-breakdowns: read {errors.describe(text)}; {expected}"
-            raise InputError(said) from error
-    return change_layouts(instances, lambda layout: layout.with_random_breakdowns(model))
+    return change_layouts(instances, lambda layout: layout.with_random_breakdowns(model["model"]))
+
+
+def expand_names(names: Sequence[str], *, needed: bool = True) -> list[str]:
+    """Return the names of records: those that patterns match, and the tables of folders.
+
+    What "*.csv" finds beside records is left out: breakdowns, rows left out, who served them. It is an error
+    if nothing matches but none is `needed`.
+    """
+    found: list[str] = []
+    for name in names:
+        own = [name]
+        if not path_exists(name) and any(letter in name for letter in "*?["):
+            place = Path(name)
+            some = Path(place.anchor).glob(str(place.relative_to(place.anchor)))
+            own = sorted(map(str, some))
+            if not own and needed:
+                raise InputError(f"{name}: no file matches; expected task records")
+        elif Path(name).is_dir():
+            own = sorted(str(path) for path in Path(name).iterdir() if path.suffix in TABLES)
+            if not own:
+                raise InputError(f"{name}: a folder without tables; expected task records")
+        found += own
+    return [x for x in found if Path(x).name != BREAKDOWNS_FILE and not x.endswith(BESIDE)] or found
 
 
 def load_instances(
@@ -98,29 +146,24 @@ def load_instances(
     With `servable` records are refused some of whose tasks may be impossible to reach or to carry. What is
     ignored goes to the list `ignored`, if there is one, as `report_ignored` says.
     """
-    suite, breakdowns = getattr(arguments, "suite", None), arguments.breakdowns
-    tasks = arguments.tasks if tasks is None else tasks
-    if tasks and suite is not None:
-        raise InputError(f"--suite: read '{suite}' besides task records; expected one of the two")
+    tasks = expand_names(list_named(arguments) if tasks is None else tasks)
+    breakdowns, model = read_breakdowns(getattr(arguments, "breakdowns", None) or ())
     if not tasks and arguments.layout is not None:
-        raise InputError("--layout: given without task records; expected TASKS.csv as well")
-    usual = default if suite is None else suite
-    if not tasks and usual is None:
-        given = (
-            "nothing to work on" if breakdowns is None else "--breakdowns: given without records"
-        )
-        raise InputError(f"{given}; expected task records or --suite")
+        raise InputError("--layout: given without task records; expected RECORDS as well")
+    if not tasks and default is None:
+        given = "nothing to work on" if not breakdowns else "--breakdowns: given without records"
+        raise InputError(f"{given}; expected task records or a suite")
     export = None if arguments.mapping is None else read_mapping(arguments.mapping)
     found: list[Instance] = []
     with report_ignored(ignored):
         layout = None if arguments.layout is None else bundled.load_layout(arguments.layout)
-        how = {"layout": layout, "breakdowns": breakdowns, "mapping": export}
-        for name in drop_breakdowns(tasks) or [usual or ""]:
-            if not tasks or is_suite(name):
+        how: dict[str, Any] = {"layout": layout, "breakdowns": breakdowns, "mapping": export}
+        for name in tasks or [default or ""]:
+            if is_suite(name):
                 found += bundled.load_suite(name, breakdowns=breakdowns)
             else:
                 found += bundled.load_records(name, **how, servable=servable)
-    found = vary_breakdowns(found, getattr(arguments, "random_breakdowns", None))
+    found = vary_breakdowns(found, model)
     if isinstance(traffic := getattr(arguments, "traffic", None), str):
         found = change_layouts(found, lambda layout: layout.with_traffic(traffic))
     for floor in {id(item.layout): item.layout for item in found}.values():
@@ -128,28 +171,30 @@ def load_instances(
             print(
                 f"{errors.make_printable(floor.name)}: {describe_traffic(floor)}", file=sys.stderr
             )
-    most = getattr(arguments, "max_changes", None)
-    if getattr(arguments, "commitment", None) == "pickup":
-        found = commit_instances(found, "pickup", MAX_CHANGES if most is None else most)
-    elif most is not None:
-        raise InputError("--max-changes: given without --commitment pickup")
+    if isinstance(text := getattr(arguments, "commitment", None), str):
+        when, _, most = text.partition(":")
+        if when not in get_args(Commitment) or (
+            most and not (most.isdecimal() and when == "pickup")
+        ):
+            refuse_option("--commitment", text, "assignment, pickup or pickup:N")
+        if when == "pickup":
+            found = commit_instances(found, when, int(most) if most else MAX_CHANGES)
     return found
 
 
+def list_named(arguments: argparse.Namespace) -> list[str]:
+    """Return the records that the arguments name: by --on, or without an option."""
+    return list(getattr(arguments, "on", None) or getattr(arguments, "tasks", None) or ())
+
+
 def load_named(arguments: argparse.Namespace, names: Sequence[str]) -> list[Instance]:
-    """Load records or suites besides those that judge; layout and breakdowns hold for them, too."""
-    return load_instances(argparse.Namespace(**{**vars(arguments), "suite": None}), tasks=names)
+    """Load records or suites besides those that are played; layout and breakdowns hold for them, too."""
+    return load_instances(arguments, tasks=names)
 
 
 def names_records(arguments: argparse.Namespace) -> bool:
     """Whether the arguments name any records, or their floor."""
-    return bool(arguments.tasks) or arguments.suite is not None or arguments.layout is not None
-
-
-def drop_breakdowns(tasks: Sequence[str]) -> Sequence[str]:
-    """Return the names without those that "*.csv" finds beside records: of breakdowns, of rows left out."""
-    left_out, breakdowns = records.LEFT_OUT, records.BREAKDOWNS_FILE
-    return [x for x in tasks if Path(x).name != breakdowns and not x.endswith(left_out)] or tasks
+    return bool(list_named(arguments)) or arguments.layout is not None
 
 
 def is_table(name: str) -> bool:

@@ -64,7 +64,7 @@ def advise(verdict: Verdict, n_training: int) -> str:
     from acerl_np.evaluation.metrics import LEAST_JUDGES
 
     n = n_training + (verdict.n_records if verdict.kind == "unseen" else 0)
-    how = "gather more records (acerl-np records generate makes some)"
+    how = "gather more records (acerl-np records make draws some)"
     if n >= 2 * LEAST_JUDGES:
         how = f"train with --hold-out {max(0.5, LEAST_JUDGES / n):g}"
     elif n >= LEAST_JUDGES:
@@ -134,7 +134,7 @@ def show_verdict(
         return []
     names = ", ".join(make_printable(item.name) for item in judges.held_back)
     held = f" (held back from training: {names})" if names else ""
-    table = "\n".join(render_verdict(verdict, more=options["more"]))
+    table = "\n".join(render_verdict(verdict, more=options["details"]))
     dates = describe_dates(judges.held_back or trainer.instances)
     print(f"\nVerdict on {verdict.place()}{dates}{held}\n{table}", end="")
     for note in verdict.notes:

@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from acerl_np.commands.shared.inputs import load_instances, names_records, vary_breakdowns
+from acerl_np.commands.shared.inputs import (
+    is_suite,
+    load_instances,
+    names_records,
+    read_breakdowns,
+    vary_breakdowns,
+)
 from acerl_np.commands.shared.judges import (
     Judges,
     check_judges,
@@ -58,7 +64,9 @@ class Learner:
 
     def name(self) -> str:
         """Return what a new folder's name says of the records and of the algorithm."""
-        return "tasks" if self.options["tasks"] else self.options["suite"] or "dmh-train"
+        named = self.options["tasks"]
+        is_one = len(named) == 1 and is_suite(named[0])
+        return (named[0] if is_one else "tasks") if named else "dmh-train"
 
     def say(self, line: str, *, always: bool = False) -> None:
         """Say a line, with --quiet only one that must be said `always`."""
@@ -130,12 +138,13 @@ class Learner:
     def check_records(self, path: str, trainer: Any, judges: Judges) -> None:
         """Refuse records other than the checkpoint's."""
         options = self.options
-        if names_records(self.named) or options["breakdowns"] is not None:
+        path_given, model = read_breakdowns(options["breakdowns"] or ())
+        if names_records(self.named) or path_given is not None:
             held_back = {item.content_hash for item in judges.held_back}
             found = load_instances(self.named)
             instances = [item for item in found if item.content_hash not in held_back]
         else:
-            instances = vary_breakdowns(trainer.instances, options["random_breakdowns"])
+            instances = vary_breakdowns(trainer.instances, model)
         names, known = ([item.name for item in some] for some in (instances, trainer.instances))
         if names != known:
             raise InputError(

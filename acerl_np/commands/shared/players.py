@@ -7,10 +7,12 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.commands.shared import inputs
+from acerl_np.commands.shared.options import refuse_option
 from acerl_np.commands.shared.progress import compile_ahead
 from acerl_np.problem import bundled
 from acerl_np.problem.goal import PAPER, Goal
@@ -20,7 +22,9 @@ from acerl_np.support.errors import (
     PolicyError,
     PolicyWarning,
     make_printable,
+    suggest_name,
 )
+from acerl_np.support.fields import Field
 from acerl_np.support.files import path_exists
 from acerl_np.support.own import is_own_name, load_own
 
@@ -40,12 +44,41 @@ class Seat(NamedTuple):
     policy: Any
 
 
-class Named(NamedTuple):
-    """What a command's names are those of; files of past assignments are a list, one for each record."""
+class Look(NamedTuple):
+    """How --lookahead looks ahead: sampled futures, their weights, bases, and how far they reach."""
 
-    players: list[str | list[str]]
-    labels: list[str]
-    records: list[str]
+    futures: int
+    weights: str | None = None
+    bases: int = 1
+    reach: float | None = None
+
+
+LOOK = {
+    "futures": Field(int, 0, 100_000),
+    "weights": Field(("match", "even")),
+    "bases": Field(int, 1, 64),
+    "reach": Field(float, 1.0, 1e9),
+}
+
+
+def read_look(text: str) -> Look:
+    """Return what --lookahead says: "32", or "32,weights=even,bases=4,reach=900"."""
+    first, *more = (part.strip() for part in text.split(","))
+    given = {"futures": first, **dict(part.partition("=")[::2] for part in more)}
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        field = LOOK.get(key)
+        if field is None:
+            expected = f"N, then one of {', '.join(list(LOOK)[1:])}{suggest_name(key, LOOK)}"
+            refuse_option("--lookahead", key, expected)
+        kind: Any = field.kind if field.kind in (int, float) else str
+        with suppress(ValueError):
+            value = kind(value)
+        found[key] = field.read(f"--lookahead: {key}", value, InputError)
+    look = Look(**found)
+    if not look.futures and (look.weights or look.reach):
+        refuse_option("--lookahead", text, "1 or more futures with weights and reach")
+    return look
 
 
 @dataclass(frozen=True)
@@ -107,44 +140,39 @@ def play_quietly(policy: Any, instances: Sequence[Instance], playing: Playing) -
         return play_policy(policy, instances, playing)
 
 
-def sort_names(arguments: argparse.Namespace, *, needed: bool = True) -> Named:
-    """Tell the names of policies from those of records, which what they hold tells apart; --past plays, too.
+Players = list[tuple[str, Any]]
+"""Labels and names of who plays; files of past assignments are a list, one for each record."""
+
+
+def sort_names(arguments: argparse.Namespace, *, needed: bool = True) -> Players:
+    """Return who plays: the policies, and --past; records are refused among them.
 
     Without any policy it is an error if one is `needed`.
     """
-    records = [x for x in arguments.names if inputs.is_table(x) or inputs.is_bundled(x)]
-    names = [name for name in arguments.names if name not in records]
-    if not names and needed:
-        raise InputError("no policy; expected policy.npz or a name such as EDD before the records")
-    named = Named([*names], [*map(make_printable, names)], records)
-    if getattr(arguments, "past", None):
-        named.players.append(arguments.past)
-        named.labels.append("replay")
-    return named
-
-
-def sort_episode(arguments: argparse.Namespace) -> Named:
-    """Tell who plays in an episode from its record, the last name: a policy, --against and --past."""
-    *policies, record = arguments.names
-    if len(policies) > 1 or not (policies or arguments.past):
-        shown = ", ".join(map(make_printable, arguments.names[:3]))
-        expected = "INSTANCE" if arguments.past and len(policies) > 1 else "POLICY and INSTANCE"
-        raise InputError(f"read {len(arguments.names)} names ({shown}); expected {expected}")
-    others = [getattr(arguments, name, None) for name in ("against", "past")]
-    names = [*policies, *(name for name in others if name is not None)]
-    past = arguments.past
-    players = [[name] if name == past or inputs.is_table(name) else name for name in names]
-    return Named(players, names, [record])
+    players: Players = [(make_printable(name), name) for name in arguments.policies]
+    for label, name in players:
+        if not is_own_name(name) and (inputs.is_table(name) or inputs.is_bundled(name)):
+            some = "--on 'days/*.csv', or names separated by commas"
+            raise InputError(
+                f"{label}: a record among the policies; expected it with --on ({some})"
+            )
+    past = getattr(arguments, "past", None)
+    if past:
+        players.append(("past", past))
+    if not players and needed:
+        raise InputError("no policy; expected policy.npz or a name such as EDD")
+    return players
 
 
 def make_plan(
     arguments: argparse.Namespace,
-    named: Named,
-    default: str | None = None,
+    players: Players,
+    default: str | None = DEFAULT_SUITE,
     *,
+    records: Sequence[str] | None = None,
     shifts: str | None = None,
 ) -> Plan:
-    """Return what the arguments say is played; without records the suite `default` judges.
+    """Return what the arguments say is played, on `records` or those named; else on the suite `default`.
 
     With --lookahead those that can look ahead have a second seat. The objective of `shifts` is that where
     nothing else says one.
@@ -152,34 +180,25 @@ def make_plan(
     from acerl_np.policies.general import describe_general, find_set, make_general
     from acerl_np.policies.rules import GENERAL
 
-    found = [find_policy(name) if isinstance(name, str) else name for name in named.players]
-    records = inputs.load_instances(arguments, default, tasks=named.records)
-    check_names(records)
-    goal = read_goal(arguments, found, shifts if are_shifts(records) else None)
+    found = [find_policy(name) if isinstance(name, str) else name for _, name in players]
+    loaded = inputs.load_instances(arguments, default, tasks=records)
+    check_names(loaded)
+    goal = read_goal(arguments, found, shifts if are_shifts(loaded) else None)
     playing = read_playing(arguments, goal)
     seats = []
-    for label, player in zip(named.labels, found, strict=True):
+    for label, player in zip((label for label, _ in players), found, strict=True):
         if isinstance(player, list):
-            seats.append(Seat(label, tuple(inputs.read_past(arguments, player, records))))
+            seats.append(Seat(label, tuple(inputs.read_past(arguments, player, loaded))))
         elif player == GENERAL:
-            name = find_set(records, goal)
+            name = find_set(loaded, goal)
             print(describe_general(name, goal), file=sys.stderr)
             seats.append(Seat(GENERAL, make_general(name)))
         else:
             seats.append(Seat(player if isinstance(player, str) else label, player))
-    check_fit(seats, records)
+    check_fit(seats, loaded)
     if "lookahead" in arguments:
-        seats = look_ahead(arguments, seats, records, goal)
-    return Plan(tuple(seats), tuple(records), playing)
-
-
-def plan_episode(arguments: argparse.Namespace, named: Named) -> Plan:
-    """Return the plan of an episode, whose record is one."""
-    plan, [name] = make_plan(arguments, named), named.records
-    if len(plan.records) > 1:
-        n = len(plan.records)
-        raise InputError(f"{name}: {n} records; expected one (acerl-np records convert parts them)")
-    return plan
+        seats = look_ahead(arguments, seats, loaded, goal)
+    return Plan(tuple(seats), tuple(loaded), playing)
 
 
 def read_playing(arguments: argparse.Namespace, goal: Goal) -> Playing:
@@ -202,6 +221,9 @@ def read_goal(
     """
     names = {field.name for field in fields(Goal)}
     given = {name: x for name, x in vars(arguments).items() if name in names and x is not None}
+    if isinstance(text := given.get("objective"), str) and "@" in text:
+        objective, _, weights = text.partition("@")
+        given |= {"objective": objective, "class_weights": read_weights(weights)}
     aims = [item.origin.goal for item in policies if getattr(item, "origin", None) is not None]  # type: ignore[attr-defined]
     if usual and not aims:
         given.setdefault("objective", usual)
@@ -214,6 +236,14 @@ def read_goal(
         return Goal(**given)
     limit = {"cost_limit": None} if "cost" in given else {}
     return Goal(**{**vars(aims[0]), **limit, **given})
+
+
+def read_weights(text: str) -> tuple[float, ...]:
+    """Return the weights of priorities behind the @ of --objective."""
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        refuse_option("--objective", f"@{text}", "weights of priorities such as late@1,5")
 
 
 def find_policy(name: str) -> Any:
@@ -262,29 +292,26 @@ def look_ahead(
     from acerl_np.policies.own import OwnRule
     from acerl_np.policies.rules import RULES
 
-    if not arguments.lookahead:
-        needless, how = ["history", "weights", "ahead"], "with --lookahead 0"
-        if arguments.lookahead is None:
-            needless, how = [*needless, "bases"], "without --lookahead"
-        for name in needless:
-            if getattr(arguments, name) is not None:
-                raise InputError(f"--{name}: given {how}; expected --lookahead 1 or more as well")
     if arguments.lookahead is None:
+        if arguments.futures:
+            raise InputError("--futures: given without --lookahead; expected both")
         return seats
-    history = arguments.history and inputs.load_named(arguments, arguments.history)
-    bases = arguments.bases or 1
-    same = {"history": history, "weights": arguments.weights or "match", "seed": arguments.seed}
-    same |= {"futures": arguments.lookahead, "objective": goal, "horizon": arguments.ahead}
+    look = read_look(arguments.lookahead)
+    if arguments.futures and not look.futures:
+        raise InputError("--futures: given with --lookahead 0; expected 1 or more")
+    history = inputs.load_named(arguments, arguments.futures) if arguments.futures else None
+    same = {"history": history, "weights": look.weights or "match", "seed": arguments.seed}
+    same |= {"futures": look.futures, "objective": goal, "horizon": look.reach}
     found: list[Seat] = []
     for label, policy in seats:
         found.append(Seat(label, policy))
         is_rule = isinstance(policy, OwnRule) or (isinstance(policy, str) and policy in RULES)
         if not is_rule and not isinstance(policy, Policy | IndexPolicy):
             continue
-        several = bases if isinstance(policy, IndexPolicy) else 1
-        words = [label, f"lookahead {arguments.lookahead}"]
-        words += [arguments.weights] if arguments.weights else []
-        words += [f"{bases} bases"] if several > 1 else []
+        several = look.bases if isinstance(policy, IndexPolicy) else 1
+        words = [label, f"lookahead {look.futures}"]
+        words += [look.weights] if look.weights else []
+        words += [f"{look.bases} bases"] if several > 1 else []
         try:
             ahead = Lookahead(policy, bases=several, **same)
             for record in records:
@@ -294,7 +321,8 @@ def look_ahead(
         found.append(Seat(", ".join(words), ahead))
     if len(found) == len(seats):
         raise PolicyError("--lookahead: no trained policy and no rule to look ahead with")
-    if bases != 1 and not any(isinstance(seat.policy, IndexPolicy) for seat in seats):
-        raise PolicyError(f"--bases: read {bases}; expected an index policy among the policies")
+    if look.bases != 1 and not any(isinstance(seat.policy, IndexPolicy) for seat in seats):
+        said = f"bases={look.bases}; expected an index policy among the policies"
+        raise PolicyError(f"--lookahead: read {said}")
     compile_ahead("lookahead")  # so that no row's time has it in it
     return found

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from acerl_np.commands.shared.options import QUIET
+
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
 
@@ -17,6 +19,7 @@ def compile_ahead(*parts: str, quiet: bool = False) -> None:
     from acerl_np.support.machine_code import count_compiled
     from acerl_np.warm import warm_up
 
+    quiet = quiet or QUIET.get()
     started, before = time.perf_counter(), count_compiled()
     for part in parts:
         warm_up(part, quiet=quiet)
@@ -46,7 +49,7 @@ def make_report(what: str = "trainings") -> Callable[..., None]:
         nonlocal shown, trained
         now = time.perf_counter()
         trained += is_new
-        if done < total and now - shown < 2.0:
+        if QUIET.get() or (done < total and now - shown < 2.0):
             return
         shown, elapsed = now, now - started
         left = f", about {elapsed / trained * (total - done):.0f} s left" if trained else ""

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared.interruption import raise_on_sigterm
-from acerl_np.commands.shared.options import SILENT
 from acerl_np.support import errors
 from acerl_np.support.errors import ConfigError, InputError, WorkerError
+from acerl_np.support.fields import Field, refuse
 
 if TYPE_CHECKING:
     from acerl_np.support.team import Team
+
+SILENT = 3600.0
+"""Seconds without a result after which workers count as lost, unless the environment says others."""
+VARIABLE, SECONDS = "ACERL_NP_SILENCE", Field(float, 1e-3, 1e9)
 
 PATIENCE = 10.0
 """Seconds to wait for a scheduler, and then for its first worker."""
@@ -30,10 +35,11 @@ def open_team(
     """
     from acerl_np.support.processes import ProcessTeam
 
-    processes, dask, silence = options["processes"], options["dask"], options["silence"]
+    processes, dask = options["processes"], options["dask"]
+    silence = options.get("silence")
     if processes is not None and dask is not None:
         raise InputError("--processes: given besides --dask; expected one of the two")
-    silence = usual if silence is None else float(silence)
+    silence = read_silence(usual) if silence is None else float(silence)
     processes = own if processes is None else processes
     if dask is not None:
         with raise_on_sigterm(), connect_dask(dask, time_limit=silence) as team:
@@ -43,6 +49,17 @@ def open_team(
             yield team
     else:
         yield None
+
+
+def read_silence(usual: float | None) -> float | None:
+    """Return the silence that the environment says, else the usual one."""
+    text = os.environ.get(VARIABLE)
+    if text is None:
+        return usual
+    try:
+        return SECONDS.read(VARIABLE, float(text))  # type: ignore[no-any-return]
+    except ValueError:
+        refuse(VARIABLE, text, SECONDS.words, ConfigError)
 
 
 @contextmanager

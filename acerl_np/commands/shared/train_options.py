@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, get_args
 
 from acerl_np.commands.shared import options as opt
-from acerl_np.commands.shared.inputs import is_bundled
+from acerl_np.commands.shared.inputs import expand_names, is_bundled
 from acerl_np.problem.bundled import bundled_instances, load_instance
 from acerl_np.support import errors
 from acerl_np.support.errors import ConfigError, InputError, describe
@@ -35,80 +35,67 @@ def read_share(given: Any) -> float | str:
     return float(share)
 
 
-WHAT = (
-    opt.CommandOption(
-        "--preset",
-        "paper: the network and the search of the paper; best: an index function and a search that do better "
-        "on unseen days (docs/learning.md). Settings beside it win (default: paper, of your own records best "
-        "unless a setting is one of networks)",
-        choices=get_args(Preset),
-    ),
+PRESET = opt.CommandOption(
+    "--preset NAME",
+    "paper: the paper's network and search; best: an index policy for unseen days (default: paper; best on "
+    "your own records)",
+    Field(get_args(Preset)),
 )
 SETTING = (
-    opt.CommandOption("--set NAME=VALUE", "any setting; may be repeated", list),
+    opt.CommandOption("--set NAME=VALUE", "any setting; may be repeated", opt.EACH),
     opt.CommandOption(
-        "--settings",
-        "list every setting and option, as this command line has them, with range, default and what it is, "
-        "as a file for --config, and stop",
-        bool,
+        "--settings", "list all settings as a file for --config, and stop", opt.SWITCH
     ),
-    opt.CommandOption(
-        "--config FILE",
-        "options and settings of a file, TOML or JSON, or of the config.json of a run; the command line "
-        "comes first",
-    ),
+    opt.CommandOption("--config FILE", "settings and options: TOML, JSON, or a run's config.json"),
 )
-DATA = (
-    *opt.list_data("dmh-train, that is DMH-01 to -08"),
-    *opt.VARYING,
-    opt.CommandOption(
-        "--hold-out SHARE",
-        "share of the records that is not trained on and judges the policy, such as 0.25; 'none': train on "
-        "all (default: of more than thirty own records as many as nearest's error asks for, at most half; "
-        "none of fewer, which judge in folds, or of bundled ones). The seed and the records' contents decide "
-        "which",
-        read_share,
-    ),
-    opt.CommandOption(
-        "--folds N",
-        "train on all records, then N times more on all but a fold of them, which judges; with --resume also "
-        "afterwards (default: 5 of five to thirty own records, fewer if that takes above two minutes)",
-        int,
-        None,
-        (2, 1000),
-    ),
+HOLD_OUT = opt.CommandOption(
+    "--hold-out SHARE",
+    "share of the records that only judges, or 'none' (default: of more than 30 own records as many as "
+    "nearest's standard error asks for, at most half)",
+    read_share,
+)
+FOLDS = opt.CommandOption(
+    "--folds N",
+    "folds of cross-validation (default: 5 with 5 to 30 own records, fewer if that takes over 2 minutes)",
+    Field(int, 2, 1000),
 )
 RUN = (
-    opt.SEED.but(help="seed of every random draw (default: 0)", default=None),
+    opt.SEED_OPTION.but(help=f"{opt.SEED_OPTION.help} (default: 0)", default=None),
     opt.CommandOption(
-        "--seeds FIRST:LAST",
-        "train with several seeds, such as 0:5 for 0 to 4: a folder each below --out, and a summary; what is "
-        "finished is kept, so that the same command goes on where it stopped",
+        "--seeds FIRST:LAST", "a training for each seed, 0:5 for 0 to 4; continues what was stopped"
     ),
     opt.TRIALS.but(
-        help="episodes per instance for the final tables, 0 for no tables", range=(0, 1_000_000)
+        help="episodes for each record in tables, 0 for none", kind=Field(int, 0, 1_000_000)
     ),
-    opt.MORE.but(help=f"{opt.MORE.help}; with --seeds all but the errors"),
-    opt.CommandOption("--out DIR", "folder for the results (default: a new one below runs/)"),
-    opt.REPORT.but(help=f"of the verdict, {opt.REPORT.help}"),
-    opt.FORCE,
-    opt.CommandOption(
-        "--resume RUN.npz",
-        "go on from a checkpoint; needs nothing else, and what else is given must agree with it",
-    ),
-    opt.CommandOption("--quiet", "no progress, only the table", bool, default=False),
-    *opt.list_team("train with --seeds, or play the members of one training,")[:2],
-    opt.THREADS.but(help="worker threads; no result depends on them (default: one per core)"),
+    *opt.TEAM,
+    opt.CommandOption("--resume RUN.npz", "resume from a checkpoint; other options must match it"),
 )
+RESULTS = (
+    opt.OUT.but(
+        usage="-o/--out DIR", help="folder for the results (default: a new one below runs/)"
+    ),
+    *(opt.FORCE, opt.DETAILS),
+)
+BY_GROUP: opt.Options = {
+    "": (opt.RECORDS_PLACE,),
+    opt.PLAY: (PRESET, *SETTING, opt.TRAFFIC),
+    opt.RECORDS: (*opt.READING, HOLD_OUT, FOLDS),
+    opt.OBJECTIVE: (),
+    opt.OUTPUT: (*RESULTS, opt.REPORT),
+    opt.RUNNING: (*RUN, opt.THREADS),
+}
+QUIET = opt.CommandOption("-q/--quiet", "", opt.SWITCH)
 
-OPTIONS = {option.key: option for option in (*WHAT, *SETTING, *DATA, *RUN)}
+OPTIONS = {option.key: option for option in (*opt.list_all(BY_GROUP), QUIET)}
 SHELL = ("config", "force", "report", "resume", "set", "settings")
 """Options that no file holds."""
 SHOWN = {
-    **{"objective": "WHAT", "cost_limit": "X"},
-    **{"generations": "N", "decisions": "N", "population": "N"},
+    **{"generations": (opt.PLAY, "N"), "decisions": (opt.PLAY, "N")},
+    "commitment": (opt.PLAY, "WHEN"),
+    **dict.fromkeys(("objective", "cost"), (opt.OBJECTIVE, "WHAT")),
+    "cost_limit": (opt.OBJECTIVE, "X"),
 }
-"""Settings that are options, too, and what the help calls their values."""
+"""Settings that are options, too: their groups, and what the help calls their values."""
 
 
 @dataclass(frozen=True)
@@ -163,18 +150,16 @@ class Algorithm:
 ACERL = Algorithm("acerl", "acerl-np train", Settings, OPTIONS)
 
 
-def declare_settings(parser: opt.Parser) -> None:
-    """Declare settings that are options, too: another way to write --set."""
-    for name, metavar in SHOWN.items():
-        parser.add_argument(
-            f"--{name.replace('_', '-')}",
-            dest="set",
-            action="append",
-            type=f"{name}={{}}".format,
-            default=argparse.SUPPRESS,
-            metavar=metavar,
-            help=explain(Settings, name).replace("%", "%%"),
-        )
+def make_setting(name: str, metavar: str) -> opt.CommandOption:
+    """Return the option that is another way to write --set."""
+    known = {option.key: option for option in (*opt.GOAL, opt.COMMIT)}
+    sentence = known[name].help if name in known else Settings.list_fields()[name].help
+    usage = f"--{name.replace('_', '-')} {metavar}"
+    return opt.CommandOption(usage, sentence)
+
+
+for _name, (_group, _metavar) in SHOWN.items():
+    BY_GROUP[_group] = (*BY_GROUP[_group], make_setting(_name, _metavar))
 
 
 def explain(kind: type[Options], name: str) -> str:
@@ -237,6 +222,19 @@ def check_known(name: str, known: Iterable[str], algorithm: Algorithm) -> None:
         raise ConfigError(f"{describe(name)}: no setting of {algorithm.name}; {expected}{near}")
 
 
+def part_text(name: str, given: Mapping[str, Any]) -> list[str]:
+    """Return an option that is a setting as --set has it; what follows @ or pickup: is another setting."""
+    text = given.get(name)
+    if text is None:
+        return []
+    mark, other = {"objective": ("@", "class_weights"), "commitment": (":", "max_changes")}.get(
+        name, ("", "")
+    )
+    is_module = name == "objective" and ":" in text and "@" not in text
+    first, found, rest = text.partition(mark) if mark and not is_module else (text, "", "")
+    return [f"{name}={first}", *([f"{other}={rest}"] if found else [])]
+
+
 def merge_options(
     given: Mapping[str, Any], algorithm: Algorithm = ACERL
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -246,7 +244,9 @@ def merge_options(
     """
     path = given.get("config")
     merged = {} if path is None else read_file(path, given, algorithm)
-    own = {**given, **read_settings(given.get("set", ()), algorithm)}
+    texts = [*given.get("set", ()), *(text for name in SHOWN for text in part_text(name, given))]
+    own = {key: x for key, x in given.items() if key not in SHOWN}
+    own |= read_settings(texts, algorithm)
     # How long to train is said once: what the command line says goes before the file.
     for name, other in (("decisions", "generations"), ("generations", "decisions")):
         if name in own and other not in own:
@@ -275,6 +275,7 @@ def complete(
         value = values.get(name)
         options[name] = known.default if value is None else value
         known.check(options[name])
+    options["tasks"] = expand_names(options["tasks"])
     settings = {x: values[x] for x in algorithm.settings.list_fields() if x in values}
     run = RunSettings.from_dict({x: values[x] for x in RunSettings.list_fields() if x in values})
     options |= run.to_dict()
@@ -343,7 +344,7 @@ def read_facts(
             found["hold_out"] = facts.get("hold_out", share) or "none"
         # How long to train is said once.
         config.pop("decisions" if config.get("decisions") is None else "generations", None)
-    if not any(name in given for name in ("tasks", "suite", "resume")):
+    if not any(given.get(name) for name in ("tasks", "resume")):
         named, bundled = {**facts["instances"], **held_back}, bundled_instances()
         for name, content in named.items():
             # Fingerprints alone name no files.

@@ -1,24 +1,21 @@
-"""`acerl-np list`: what there is to name in the other commands.
-
-List what other commands can name: bundled suites, rules and other policies without a file, presets of
-training, features of index policies.
-"""
+"""`acerl-np list`: what other commands can name."""
 
 from __future__ import annotations
 
 import argparse
 
-from acerl_np.commands.shared.options import FORMAT, CommandOption, declare
+from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.tables import Column, render
 from acerl_np.problem.bundled import bundled_suites
+from acerl_np.support.fields import Field
 
 RULES = {
     "FCFS": "the task that came first",
     "EDD": "the task that is due first",
     "NVF": "the task with the nearest pickup",
-    "STD": "the task with the shortest way in all",
+    "STD": "the task with the shortest route in all",
     "LWT": "the task that has waited longest",
-    "AHP": "the task with the largest weighted sum of due time and loaded way, by their means",
+    "AHP": "the task with the largest weighted sum of due time and loaded route, by their means",
     "MIX": "at each decision one of FCFS, EDD, NVF, STD, drawn",
     "Random": "a vehicle and a task, drawn",
     "nearest": "the vehicle and the task with the shortest approach",
@@ -56,15 +53,25 @@ def list_rows(kind: str) -> list[dict[str, str]]:
     return [{"kind": kind[:-1], "name": name, "what": what} for name, what in found[kind].items()]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    help = f"{', '.join(KINDS)} (default: all)"
-    declare(parser, CommandOption("what WHAT?", help, choices=KINDS), FORMAT)
-
-
 def run(arguments: argparse.Namespace) -> None:
-    """Print the tables, one for programs."""
+    """List suites, rules, presets of training and features of index policies.
+
+    Examples
+    --------
+      acerl-np list
+      acerl-np list rules
+      acerl-np list suites --format csv
+    """
     kinds = [arguments.what] if arguments.what else KINDS
     rows = [row for kind in kinds for row in list_rows(kind)]
     columns = [Column(name, name, words=name != "kind") for name in ("kind", "name", "what")]
     print(render(columns, rows, arguments.format), end="")
+
+
+ACTION = opt.Action(
+    run,
+    {
+        "": (opt.CommandOption("what WHAT?", f"{', '.join(KINDS)} (default: all)", Field(KINDS)),),
+        opt.OUTPUT: (opt.FORMAT,),
+    },
+)

@@ -1,48 +1,4 @@
-"""`acerl-np serve`: a dispatcher as a process: events in, orders out, as lines of JSON.
-
-Dispatch a floor as a process that another program tells what happens. Each line of the standard input is a
-message, a JSON object with its "kind": an event of docs/live.md, such as
-
-  {"kind": "TaskArrived", "number": 1, "time": 12, "task": "t1", "pickup": "st1", "delivery": "st5",
-   "expiry": 400}
-
-on one line; or Decide (time): who takes which task now; Assign (time, vehicle, task) and Send (time, vehicle,
-site): what somebody else has decided; BeginDay (start); Acknowledge (number): orders until that one have
-come; Save. Each is answered in its turn by a line on the standard output, {"kind": "Ok", "number": 1,
-"next_time": null} or {"kind": "Refused", "number": 1, "why": "..."}, after the orders that come of it:
-Assigned, Recall, Park, Charge, as in the log. An event that is answered "Ok" is in the log, and is never lost
-with the process; one that is refused has changed nothing.
---schema prints what may be told, as a JSON Schema.
-
-Where the log is there already the service goes on from it, whatever ended it. Tell again what was not
-answered: what comes twice with its number is ignored. Orders that may have been lost are given once more with
-the next Decide, as "repeated". The end of the input, Ctrl-C or a termination ends it in order, and --state is
-written, from which the next start is quicker; so it is now and then. Without --state that is LOG.state.npz.
-
---http HOST:PORT: POST /events takes messages, a line each, and answers as above; GET /orders is a stream of
-orders (server-sent events), after the order of Last-Event-ID or ?after=; GET /state what waits and where
-vehicles are; GET /healthz whether it dispatches. GET / is a page that shows the day as it runs. Others than
-this machine reach it only with --token-file: "Authorization: Bearer TOKEN"; the page asks for the token.
-
---rotate: as a new day begins, by the machine's date, a new log does, too; day.jsonl of before is
-day.2026-11-26.jsonl. --state is written before, and the next start needs it and the new log alone.
-
---shadow: it gives no orders. Assign and Send tell what your own control has decided; each is answered by a
-line "Followed": what the policy would have ordered at that moment, and whether it agrees. An order that is
-impossible to the model is no error: it is followed as far as can be, and listed with its reason (State, log).
-
---clock wall: times are seconds since 1970, and the service asks itself, 50 ms after the last message, at the
-latest 200 ms after one that opened something, and whenever a task or vehicle is due; nobody need send Decide.
-A message that is more than --ahead of the service's own clock is refused, and its vehicle gets no new order.
-
-Examples
---------
-  acerl-np serve --layout floor.json --log day.jsonl
-  acerl-np serve policy.npz --layout floor.json --log day.jsonl --state live.npz --explain
-  acerl-np serve --layout floor.json --log day.jsonl --http 127.0.0.1:8080 --clock wall
-  acerl-np serve --schema > messages.json
-  acerl-np records convert --audit day.jsonl --layout floor.json --out day.csv   # tomorrow's training
-"""
+"""`acerl-np serve`: a dispatcher as a process: events in, orders out, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -77,79 +33,79 @@ HOUR, DAY = 3_600.0, 86_400.0
 AHEAD = 5.0
 """s that messages may be ahead of the clock on the wall."""
 
-OPTIONS = (
-    opt.CommandOption(
-        "policy POLICY?", "a policy's file, or a name (default: general)", default="general"
-    ),
-    opt.ONE_FLOOR.but(required=False),
-    opt.CommandOption(
-        "--log LOG.jsonl", "the log, which it goes on with where it is there already"
-    ),
-    opt.CommandOption(
-        "--state STATE.npz",
-        "write the state now and then and at the end, and begin from there (default: LOG.state.npz)",
-    ),
-    opt.CommandOption(
-        "--clock",
-        "whose time counts: that of messages, or seconds since 1970",
-        default="messages",
-        choices=("messages", "wall"),
-    ),
-    opt.CommandOption(
-        "--http HOST:PORT",
-        "serve HTTP in the place of standard input and output (needs the extra serve)",
-    ),
-    opt.CommandOption(
-        "--token-file FILE",
-        "what clients have to show, at least 16 characters; needed if others reach HOST",
-    ),
-    opt.CommandOption(
-        "--origin ORIGIN", "where browsers find the page behind a proxy: https://plant.example"
-    ),
-    opt.CommandOption(
-        "--ahead SECONDS",
-        "how far a message may be ahead of the clock on the wall (default: 5)",
-        float,
-        range=(0.0, HOUR),
-    ),
-    opt.CommandOption(
-        "--overdue SECONDS",
-        "beyond twice the reckoned time, after which an order is overdue",
-        float,
-        default=300.0,
-        range=(0.0, DAY),
-    ),
-    opt.CommandOption(
-        "--rotate",
-        "a new log each day, and the one of before is named by its date",
-        bool,
-        default=False,
-    ),
-    opt.CommandOption(
-        "--shadow",
-        "give no orders: Assign and Send tell what the plant's own control has decided, and each is compared",
-        bool,
-        default=False,
-    ),
-    opt.CommandOption("--explain", "each assignment has its reason", bool, default=False),
-    opt.CommandOption(
-        "--fsync", "lines of the log are on the disk before they are answered", bool, default=False
-    ),
-    opt.SEED,
-    opt.CommandOption(
-        "--schema", "print the JSON Schema of what may be told, and stop", bool, default=False
-    ),
-    opt.TRUST,
-)
+
+def parse_clock(text: str) -> tuple[str, float | None]:
+    """Parse "messages", "wall", or "wall:5": the seconds that messages may be ahead of it."""
+    name, _, seconds = text.partition(":")
+    try:
+        ahead = float(seconds) if seconds else AHEAD
+    except ValueError:
+        ahead = -1.0
+    if (name, seconds) == ("messages", ""):
+        return name, None
+    if name != "wall" or not 0.0 <= ahead <= HOUR:
+        expected = f"messages, wall, or wall:SECONDS of at most {HOUR:g}"
+        raise argparse.ArgumentTypeError(f"read {describe(text)}; expected {expected}")
+    return name, ahead
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    opt.declare(parser, *OPTIONS)
+OPTIONS: opt.Options = {
+    "": (opt.CommandOption("policy POLICY?", "a policy's file, or a name", default="general"),),
+    opt.PLAY: (
+        opt.CommandOption(
+            "--shadow",
+            "give no orders: Assign and Send tell what your control system decided, and are compared",
+            opt.SWITCH,
+        ),
+        opt.CommandOption(
+            "--overdue SECONDS",
+            "an order is overdue so long after twice the expected time",
+            opt.number(0.0, DAY),
+            default=300.0,
+        ),
+    ),
+    opt.RECORDS: (opt.ONE_LAYOUT.but(required=False),),
+    opt.OUTPUT: (
+        opt.CommandOption("--log FILE.jsonl", "log file; continued if it exists"),
+        opt.CommandOption(
+            "--state FILE.npz",
+            "state, from which the next start is quicker (default: LOG.state.npz)",
+        ),
+        opt.CommandOption("--rotate", "a new log each day; the old one gets its date", opt.SWITCH),
+        opt.CommandOption("--explain", "each assignment has its reason", opt.SWITCH),
+        opt.CommandOption("--fsync", "lines are on the disk before they are answered", opt.SWITCH),
+        opt.CommandOption("--schema", "print the JSON Schema of messages, and stop", opt.SWITCH),
+    ),
+    opt.RUNNING: (
+        opt.CommandOption(
+            "--clock CLOCK",
+            "time of the messages, or 'wall' (seconds since 1970); 'wall:5': messages may be 5 s ahead",
+            parse_clock,
+            default="messages",
+        ),
+        opt.CommandOption("--http HOST:PORT", "serve HTTP (needs the extra serve)"),
+        opt.CommandOption(
+            "--token-file FILE", "file with the access token; required unless HOST is local"
+        ),
+        opt.CommandOption("--origin ORIGIN", "address of the page behind a proxy"),
+        opt.SEED_OPTION,
+    ),
+}
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until the input ends, or a signal comes; return the exit status."""
+    """Dispatch a floor as a process that your control system tells what happens.
+
+    Each line of the standard input is a message, such as {"kind": "TaskArrived", ...}, and each line of the
+    output an order or an answer. An event that is answered "Ok" is in the log. After a restart resend
+    unanswered messages; a message with a known number is ignored. docs/live.md has all of it.
+
+    Examples
+    --------
+      acerl-np serve --layout floor.json --log day.jsonl
+      acerl-np serve policy.npz --layout floor.json --log day.jsonl --http 127.0.0.1:8080 --clock wall
+      acerl-np serve --schema > messages.json
+    """
     from acerl_np.live.service import Service
     from acerl_np.live.wire import make_schema
     from acerl_np.live.worker import Worker
@@ -165,9 +121,8 @@ def run(arguments: argparse.Namespace) -> int:
     paths = [Path(path).resolve() for path in (arguments.log, arguments.state) if path is not None]
     if len({*paths}) < len(paths):
         raise InputError(f"--state: {arguments.state} is the log, too; expected another file")
-    wall, ahead = arguments.clock == "wall", arguments.ahead
-    if ahead is not None and not wall:
-        raise InputError("--ahead: expected --clock wall beside it")
+    clock, ahead = (arguments.clock, None) if isinstance(arguments.clock, str) else arguments.clock
+    wall = clock == "wall"
     token = "" if arguments.token_file is None else read_token(arguments.token_file)
     origin = "" if arguments.origin is None else read_origin(arguments.origin)
     with ExitStack() as kept:
@@ -177,8 +132,12 @@ def run(arguments: argparse.Namespace) -> int:
 
             check_door(address[0], token)
             listening = kept.enter_context(open_door(address))
-        own: dict[str, Any] = {"shadow": arguments.shadow, "slack": arguments.overdue, "say": say}
-        own["ahead"] = (AHEAD if ahead is None else ahead) if wall else None
+        own: dict[str, Any] = {
+            "shadow": bool(arguments.shadow),
+            "slack": arguments.overdue,
+            "say": say,
+        }
+        own["ahead"] = ahead
         own["log"] = arguments.log if arguments.rotate else None
         dispatcher = kept.enter_context(start(arguments, own["ahead"]))
         service = Service(dispatcher, place_state(arguments), **own)
@@ -287,7 +246,7 @@ def start(arguments: argparse.Namespace, ahead: float | None) -> Dispatcher:
     from acerl_np.live.log import name_new
 
     policy = find_policy(arguments.policy)
-    options: dict[str, Any] = {"seed": arguments.seed, "explain": arguments.explain}
+    options: dict[str, Any] = {"seed": arguments.seed, "explain": bool(arguments.explain)}
     if ahead is not None:  # one that is so far ahead makes no other one too late
         options["lateness"] = LATE + ahead
     log, state = arguments.log, place_state(arguments)
@@ -300,10 +259,10 @@ def start(arguments: argparse.Namespace, ahead: float | None) -> Dispatcher:
                 f"{saved}: a state without its log {log}; expected the log, --state {saved} to go on "
                 "from there, or no such file"
             )
-        own = {"audit": log, "state": saved, "fsync": arguments.fsync}
+        own = {"audit": log, "state": saved, "fsync": bool(arguments.fsync)}
         return Dispatcher.recover(arguments.layout, policy, **own, **options)
-    begins = time.time() if arguments.clock == "wall" else 0.0
-    own = {"audit": log, "fsync": arguments.fsync, "start": begins}
+    begins = 0.0 if ahead is None else time.time()
+    own = {"audit": log, "fsync": bool(arguments.fsync), "start": begins}
     return Dispatcher(arguments.layout, policy, **own, **options)
 
 
@@ -316,3 +275,6 @@ def tell(text: str) -> None:
 def say(line: str) -> None:
     """Tell who runs the service."""
     print(line, file=sys.stderr, flush=True)
+
+
+ACTION = opt.Action(run, OPTIONS)
