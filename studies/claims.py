@@ -180,25 +180,30 @@ def weigh_places(places: Sequence[dict[str, int]], claim: Claim, seeds: str) -> 
     return Verdict(say_part(asked.count(1), len(asked), "does not hold"), figures, "", seeds)
 
 
+def read_sides(stored: StoredStudy, claim: Claim) -> tuple[Measured, list[Measured], str]:
+    """Return a claim's row, its others, and how many seeds stand against how many."""
+    rows = stored.rows_of(claim.study, claim.suite)
+    own, others = rows[claim.row], [rows[x] for x in claim.others]
+    return own, others, show_sizes(own, others)
+
+
 def judge_first(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "first in M, C and P on a suite"."""
-    rows = stored.rows_of(claim.study, claim.suite)
     table = claim.table if claim.suite == "dmh-train" else None
-    own, others = rows[claim.row], [rows[x] for x in claim.others]
-    return weigh_places([rank(own, others, table)], claim, show_sizes(own, others))
+    own, others, sizes = read_sides(stored, claim)
+    return weigh_places([rank(own, others, table)], claim, sizes)
 
 
 def judge_better(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "a row is better than each of the others"."""
-    rows = stored.rows_of(claim.study, claim.suite)
-    return compare(rows[claim.row], [rows[x] for x in claim.others], WHAT.index(claim.what))
+    own, others, _ = read_sides(stored, claim)
+    return compare(own, others, WHAT.index(claim.what))
 
 
 def judge_alike(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "all are alike": what is not told apart is not shown to be equal."""
-    rows = stored.rows_of(claim.study, claim.suite)
-    others = [rows[x] for x in claim.others]
-    found = [compare(rows[claim.row], others, what) for what in (0, 2)]
+    own, others, _ = read_sides(stored, claim)
+    found = [compare(own, others, what) for what in (0, 2)]
     alike = not any("better than" in x.figures or "worse than" in x.figures for x in found)
     figures, p = ("; ".join(getattr(x, name) for x in found) for name in ("figures", "p"))
     return Verdict("not contradicted" if alike else "does not hold", figures, p, found[0].seeds)
@@ -275,14 +280,13 @@ def judge_noised_order(stored: StoredStudy, claim: Claim) -> Verdict:
 def judge_marks(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge the others' marks against a row on one record, (makespan, tardiness), as in "DMH-07 ~-"."""
     record, expected = claim.what.split()
-    rows = stored.rows_of(claim.study, claim.suite)
-    k = (int(record.removeprefix("DMH-")) - 1) % len(rows[claim.row].makespan)
-    marks = {x: "".join(rows[x].mark(rows[claim.row])[k]) for x in claim.others}
+    own, others, sizes = read_sides(stored, claim)
+    k = (int(record.removeprefix("DMH-")) - 1) % len(own.makespan)
+    marks = {x.label: "".join(x.mark(own)[k]) for x in others}
     held = sum(fnmatch(mark, expected) for mark in marks.values())
     figures = (
         f"marks on {record}: {', '.join(f'{x} {mark[0]}/{mark[1]}' for x, mark in marks.items())}"
     )
-    sizes = show_sizes(rows[claim.row], [rows[x] for x in claim.others])
     return Verdict(say_part(held, len(marks), "does not hold"), figures, "", sizes)
 
 

@@ -15,14 +15,7 @@ from studies.jobs import Training, load_suites
 from studies.study import Results, Study
 
 NAME = "comparison"
-NOISED = {
-    5: "dmh-test",
-    10: "dmh-noise-10",
-    15: "dmh-noise-15",
-    20: "dmh-noise-20",
-    25: "dmh-noise-25",
-    30: "dmh-noise-30",
-}
+NOISED = {5: "dmh-test", **{m: f"dmh-noise-{m}" for m in range(10, 31, 5)}}
 """Bundled suites by how far their arrivals are moved at most, s."""
 SUITES = ("dmh-train", "dmh-test")
 DRAWS = range(1, 9)

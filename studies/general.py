@@ -26,12 +26,8 @@ from studies.family import KINDS, Sort, draw_day, draw_floor
 from studies.generalisation import noised_suites
 from studies.study_tables import Shown, StudyTable
 
-OWN, BARE, PAIRS, LEFT = (
-    "own training",
-    "general, no switch",
-    "general, five features",
-    "kind left out",
-)
+OWN, BARE = "own training", "general, no switch"
+PAIRS, LEFT = "general, five features", "kind left out"
 """A policy trained on shifts of the judged floor itself; the weights alone, whatever waits; one that does not
 finish the plan; one that has seen no floor of the judged one's kind."""
 
