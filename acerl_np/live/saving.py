@@ -245,9 +245,8 @@ def _check_plan(plan: tuple[tuple[int, ...], ...], layout: Layout) -> None:
 
 def _unpack_day(data: dict[str, Any], arrays: dict[str, np.ndarray]) -> Day:
     day = Day(float(data["start"]))
-    for (pickup, delivery), values in zip(
-        arrays["ends"].tolist(), arrays["record"].tolist(), strict=True
-    ):
+    # Not as lists, whose garbage would stay with the process.
+    for (pickup, delivery), values in zip(arrays["ends"], arrays["record"], strict=True):
         day.add(pickup, delivery, values)
     day.delay, day.delivered = float(data["delay"]), int(data["delivered"])
     times = arrays["ended"].tolist()
