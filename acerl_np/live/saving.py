@@ -65,6 +65,7 @@ def pack_state(
         "delay": delay,
         "delivered": delivered,
         "ended": [row[:2] + row[3:] for row in ended],
+        "forgotten": (base.mark[0] - n, base.mark[3] - len(ended)),
         "entries": [
             (entry.time, pack_item(entry.item), entry.holds, entry.told) for entry in feed.entries
         ],
@@ -252,6 +253,8 @@ def _unpack_day(data: dict[str, Any], arrays: dict[str, np.ndarray]) -> Day:
     times = arrays["ended"].tolist()
     for (name, is_delivered, vehicle), time in zip(data["ended"], times, strict=True):
         day.end(str(name), bool(is_delivered), time, str(vehicle))
+    n_gone, dropped = map(int, data["forgotten"])
+    day.n_gone, day.n_tasks, day.dropped = n_gone, day.n_tasks + n_gone, day.dropped + dropped
     return day
 
 

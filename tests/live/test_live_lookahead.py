@@ -1,5 +1,7 @@
 """A dispatcher that looks ahead: its day, its budget, its memory."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from live_events import play_reckoned, tell_row
@@ -178,7 +180,13 @@ def test_memory_is_that_of_the_day(tmp_path):
     assert (day.n_tasks, day.delivered) == (10_000, 10_000)
     assert day.ends.nbytes + day.record.nbytes <= 16384 * 72
     dispatcher.save(tmp_path / "live.npz")
+    tracemalloc.start()
     again = Dispatcher.load(tmp_path / "live.npz")._floor.day
+    held, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (
+        most - held < 3_000_000
+    )  # what is read leaves no garbage, which would stay with the process
     assert (again.start, again.mark) == (-7.5, day.mark)
     assert np.array_equal(again.record[: day.n_tasks], day.record[: day.n_tasks])
     assert np.array_equal(again.ends[: day.n_tasks], day.ends[: day.n_tasks])
