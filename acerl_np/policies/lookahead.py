@@ -14,13 +14,13 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.random import LOOKAHEAD
 from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.kernels.playing import futures as F
+from acerl_np.policies.agent import as_decider
 from acerl_np.policies.files import BasePolicy, Places, Prepared, pack_policy, unpack_policy
-from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import Origin, add_prefix, take_prefixed
 from acerl_np.policies.own import OwnRule
-from acerl_np.policies.rules import GENERAL, RULES, RulePolicy, find_policy_name
+from acerl_np.policies.rules import RulePolicy
 from acerl_np.problem import packing
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
@@ -135,16 +135,13 @@ class Lookahead(BasePolicy):
         margin: float = 10.0,
         horizon: float | None = None,
     ) -> None:
-        if isinstance(policy, str):
-            policy = find_policy_name(policy, (*RULES, GENERAL))
-            if policy == GENERAL:
-                policy = make_general(find_set(list_instances(history or ())))
-        elif not isinstance(policy, Policy | IndexPolicy | OwnRule):
+        base = as_decider(policy, history or ()) if isinstance(policy, str) else policy
+        if not isinstance(base, Policy | IndexPolicy | OwnRule | RulePolicy):
             raise PolicyError(
                 f"policy: read {describe(policy)}; a lookahead's base must be compiled: expected a trained "
                 "policy, a rule's name, or a function with @acerl_np.rule"
             )
-        self.policy: Base = RulePolicy(policy) if isinstance(policy, str) else policy
+        self.policy: Base = base
         self.rules = find_rules(self.policy)
         self.commitment, self.max_changes = self.policy.commitment, self.policy.max_changes
         self.recalls = self.policy.recalls
@@ -167,7 +164,7 @@ class Lookahead(BasePolicy):
         self.weights: Weights = WEIGHTS.read("weights", weights, InputError)
         self.penalty: float = PENALTY.read("penalty", penalty, InputError)
         self.margin: float = PENALTY.read("margin", margin, InputError)
-        if bases > 1 and not isinstance(policy, IndexPolicy):
+        if bases > 1 and not isinstance(base, IndexPolicy):
             raise PolicyError(f"bases: read {bases}; expected 1, or an index policy as the base")
         self.seed = check_seed(seed)
         self.goal = find_goal(objective, cost_limit)

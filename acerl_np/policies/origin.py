@@ -66,10 +66,6 @@ class Place:
         vehicles = tuple(vehicle.id for vehicle in layout.vehicles)
         return cls(layout.name, layout.floor_hash, vehicles, layout.fleet_hash)
 
-    def has_fleet_of(self, layout: Layout) -> bool:
-        """Whether a layout has this fleet, in this order."""
-        return layout.fleet_hash == self.fleet_hash
-
 
 @dataclass(frozen=True)
 class TrainingRecord:
@@ -156,7 +152,7 @@ class Origin:
                 f"floor: trained on {list_some(known, SHOWN // 2)}, read {_name_floor(own)}"
             )
         near = here or list(self.places)
-        if not any(place.has_fleet_of(layout) for place in near):
+        if not any(place.fleet_hash == layout.fleet_hash for place in near):
             lines.append(_tell_fleets(near, own))
         return lines
 

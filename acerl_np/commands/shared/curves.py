@@ -13,11 +13,9 @@ from acerl_np.evaluation.published import COST_LIMIT, find_row
 from acerl_np.pictures import runs, trainings
 from acerl_np.pictures.drawing import check_extra
 from acerl_np.pictures.trainings import Beside
+from acerl_np.problem.choices import PAPER_RULES
 from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import InputError, MissingExtraError, make_printable
-
-RULES = ("FCFS", "EDD", "NVF", "STD")
-"""Rules whose figures the paper prints, beside the curves of its records."""
 
 PICTURE = "curves.png"
 
@@ -53,7 +51,7 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
         return Beside({}, None, limit, objective)
     algorithm = algorithms.pop() if len(algorithms) == 1 else "ACERL"
     levels = {}
-    for policy in (*RULES, algorithm):
+    for policy in (*PAPER_RULES, algorithm):
         row = find_row("comparison-train", policy)
         cells = {} if row is None else row.cells
         levels[f"{policy} (paper)"] = {name: cell[:2] for name, cell in cells.items()}
