@@ -3,6 +3,7 @@
 import full
 import numpy as np
 import pytest
+from plain_policies import first_legal
 from worlds import PAIRS
 
 from acerl_np import Simulator
@@ -76,11 +77,7 @@ def play_and_compare(world, simulator=None, check=lambda simulator, slow: None, 
     return slow
 
 
-def take_first(observation, mask):
-    return mask.argmax(axis=1)
-
-
-def play_on(simulator, act=take_first, n_steps=10**6):
+def play_on(simulator, act=first_legal, n_steps=10**6):
     """Play to the end, or so many steps; returns the makespans."""
     while n_steps > 0 and not simulator.done.all():
         simulator.step(act(simulator.observation, simulator.action_mask))

@@ -120,10 +120,8 @@ COPIES = {
 def list_differences(a, b):
     """In what two evaluations differ."""
     found = [name for name in ("instances", "decisions") if getattr(a, name) != getattr(b, name)]
-    for name in METRICS:
-        if not np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True):
-            found.append(name)
-    return found
+    pairs = ((name, getattr(a, name), getattr(b, name)) for name in METRICS)
+    return found + [x for x, one, two in pairs if not np.array_equal(one, two, equal_nan=True)]
 
 
 def same_trials(a, b):

@@ -8,10 +8,11 @@ from pathlib import Path
 import naive_evolution
 import numpy as np
 import pytest
-from episodes import play_and_compare, play_on, take_first
+from episodes import play_and_compare, play_on
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from machine import JIT, needs_jit
+from plain_policies import first_legal
 from scipy import stats
 from tables_and_refusals import list_unrefused, write
 from trainings import same_trials
@@ -181,7 +182,7 @@ def test_no_horizon_is_longer_than_a_million_failures():
 # Trials
 
 
-def play_with_key(instance, key, act=take_first):
+def play_with_key(instance, key, act=first_legal):
     """The makespan of an episode whose random breakdowns come from `key`."""
     return play_on(Simulator(instance, breakdown_keys=[key]), act)[0]
 
@@ -244,7 +245,7 @@ def test_wrong_models_keys_and_sizes_are_refused_where_they_are_made():
     played = evaluate_policy("EDD", instance, trials=70 if JIT else 3, threads=np.int8(2))
     assert played.unfinished == 0
     with pytest.raises(InputError, match="threads: read 0"):
-        evaluate_policy(take_first, instance, threads=0)
+        evaluate_policy(first_legal, instance, threads=0)
 
 
 # The program

@@ -11,7 +11,7 @@ from tables_and_refusals import list_unrefused
 from trainings import edit_json, list_taken_checkpoints, load_instances, put, shorten
 
 import acerl_np
-from acerl_np import ACERL, Config
+from acerl_np import ACERL, Config, ConfigError
 from acerl_np.policies.index import NAMES
 from acerl_np.problem.goal import SHIFT
 from acerl_np.training.acerl import move_average
@@ -161,8 +161,7 @@ def test_presets_that_are_none():
     values = "approach", ["speed"], (NAMES[0], 1), (), 3
     cases += [("best", {"features": value}, "features: read ... expected") for value in values]
     given = [((name, options), message) for name, options, message in cases]
-    found = list_unrefused(lambda own: Config.preset(own[0], **own[1]), given, acerl_np.ConfigError)
-    assert found == []
+    assert list_unrefused(lambda x: Config.preset(x[0], **x[1]), given, ConfigError) == []
 
 
 @pytest.mark.parametrize(
