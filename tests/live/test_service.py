@@ -274,16 +274,12 @@ def count_bytes(root):
 def live_on(door, rounds, *, shadow):
     """Let a service live so many tasks; return the bytes that it has at most, counted after every tenth."""
     service, most = door.worker.service, 0
-    own = service.dispatcher
     for k in rounds:
         time, number = 100.0 * k, 10 * k  # with gaps
-        (free,) = own.idle
+        (free,) = service.dispatcher.idle
         tell(service, **arrive(number, time))
-        ordered = (
-            {"kind": "Assign", "vehicle": "v9" if k % 2 else free, "task": f"t{number}"},
-            {"kind": "Decide"},
-        )
-        door.keep(tell(service, time=time, **ordered[not shadow]))
+        order = {"kind": "Assign", "vehicle": "v9" if k % 2 else free, "task": f"t{number}"}
+        door.keep(tell(service, time=time, **(order if shadow else {"kind": "Decide"})))
         if shadow and k % 2:
             tell(service, kind="Assign", time=time, vehicle=free, task=f"t{number}")
         door.keep(tell(service, kind="Save"))  # refused
@@ -309,7 +305,6 @@ def test_a_service_of_any_age_has_as_much_in_memory(monkeypatch, shadow):
 
 
 def test_a_number_of_which_nothing_is_known_any_more_is_refused(monkeypatch, tmp_path):
-    """What was taken in is known for certain as long as there are not too many gaps after it."""
     monkeypatch.setattr(feed, "MOST_RUNS", 3)
     log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
     with acerl_np.Dispatcher(LAYOUT, "nearest", audit=log) as own:
