@@ -26,10 +26,9 @@ from acerl_np.evaluation.trials import Playing
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing.beam import Guide, estimate_rest, hash_row
 from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.choices import PAPER_RULES
 from acerl_np.problem.goal import MEASURES, PAPER, Goal
 from acerl_np.problem.tables import build_problem
-
-RULES = ("FCFS", "EDD", "NVF", "STD", "nearest")
 
 REACHED = dict(enumerate((1683, 1781, 1792, 1849, 1775, 1807, 1849, 1764), 1))
 """Makespans that plain annealing reached on DMH-01 to -08; the stored references are as good."""
@@ -97,10 +96,9 @@ def two_vehicles() -> acerl_np.Instance:
     ids=lambda x: x.objective if isinstance(x, Goal) else "",
 )
 def test_the_search_finds_the_exhaustive_optimum(goal, value, monkeypatch):
-    if not JIT:
-        monkeypatch.setattr(hindsight, "ANNEALING_CHAINS", 1)
-        monkeypatch.setattr(hindsight, "ANNEALING_STEPS", 200)
-        monkeypatch.setattr(hindsight, "BEAM_WIDTH", 20)
+    small = {"ANNEALING_CHAINS": 1, "ANNEALING_STEPS": 200, "BEAM_WIDTH": 20}
+    for name, value_of in () if JIT else small.items():
+        monkeypatch.setattr(hindsight, name, value_of)
     instance = two_vehicles()
     found = find_hindsight(instance, goal, effort=0.01)
     expected = search_exhaustively(instance, goal)
@@ -263,7 +261,8 @@ def test_hindsight_is_never_worse_than_a_rule(world, searches):
     """Whatever the search finds, also next to nothing."""
     instance = world.instance()
     goal = Goal(cost_limit=1e6)
-    rules = [acerl_np.evaluate_policy(x, instance, trials=30, objective=goal) for x in RULES]
+    names = (*PAPER_RULES, "nearest")
+    rules = [acerl_np.evaluate_policy(x, instance, trials=30, objective=goal) for x in names]
     width, chains = (hindsight.BEAM_WIDTH, hindsight.ANNEALING_CHAINS) if searches else (1, 0)
     with mock.patch.multiple(hindsight, BEAM_WIDTH=width, ANNEALING_CHAINS=chains):
         found = find_hindsight(instance, goal, effort=0.001)

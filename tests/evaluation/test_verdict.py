@@ -262,13 +262,8 @@ def test_a_share_is_rounded_to_records():
         with pytest.raises(acerl_np.InputError, match="expected a share above 0 and below 1"):
             hold_out(load_records(), share)
     # More than thirty hold back as many as `nearest` differs between them, at least fifteen, at most a half.
-    for n, spread, held in (
-        (30, 1.0, None),
-        (31, 0.0, 15),
-        (40, 5.0, 20),
-        (100, 2.5, 25),
-        (100, 9, 50),
-    ):
+    cases = ((30, 1.0, None), (31, 0.0, 15), (40, 5.0, 20), (100, 2.5, 25), (100, 9, 50))
+    for n, spread, held in cases:
         values = 10.0 + spread * np.resize([-1.0, 1.0], n) * math.sqrt((n - 1) / n)
         share = choose_share(10.0 * values / values.mean())
         assert (share and round(share * n)) == held
