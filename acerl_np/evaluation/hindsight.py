@@ -16,12 +16,13 @@ import numpy as np
 from acerl_np.evaluation.references import Reference
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing, play_policy
+from acerl_np.kernels.deciding.drawn import play_assignments
 from acerl_np.kernels.deciding.rules import N_RULES
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.random import SEARCH, make_key
 from acerl_np.kernels.playing.annealing import Style, anneal_actions
 from acerl_np.kernels.playing.beam import Guide, allocate_beam, search_beam
-from acerl_np.kernels.playing.orders import allocate_orders, anneal_orders, follow_orders
+from acerl_np.kernels.playing.orders import allocate_orders, anneal_orders
 from acerl_np.kernels.playing.search import Found, allocate_found
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
@@ -30,6 +31,7 @@ from acerl_np.problem.goal import PAPER, Goal, read_objective
 from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.problem.interface import TASK_RULES
 from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.replay import plan_orders
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
@@ -69,7 +71,9 @@ def play_orders(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) 
     """Play an order of tasks, vehicle * n_tasks + task by turn; return the episode, one row."""
     problem = build_problem([instance], goal=goal)
     state = S.allocate_state(problem, 1)
-    follow_orders(problem, state, 0, 0, np.array(actions, np.int64))
+    vehicles, tasks = np.divmod(np.array(actions, np.int64), instance.n_tasks)
+    n_vehicles, start = len(instance.layout.vehicles), np.zeros(instance.n_tasks)
+    play_assignments(problem, state, 0, *plan_orders(tasks, vehicles, n_vehicles, start))
     return state
 
 
@@ -162,13 +166,14 @@ def _keep(best: Candidate, found: Found, limit: float) -> Candidate:
 def _search_orders(instance: Instance, goal: Goal, effort: float, seed: Whole) -> Candidate:
     """Return the best order that annealing finds: who takes which task, and after which."""
     problem = build_problem([instance], goal=goal)
+    state = S.allocate_state(problem, 1)
     orders, found = allocate_orders(problem), allocate_found(instance.n_tasks)
     size = instance.n_tasks * len(instance.layout.vehicles) / 40
     steps = max(200, int(effort * ORDER_STEPS / max(1.0, size)))
     best = Candidate()
     for chain in range(ORDER_CHAINS):
         key = make_key(seed, SEARCH, number_hash(instance.content_hash), chain)
-        anneal_orders(problem, 0, key, steps, goal.cost_limit, orders, found)
+        anneal_orders(problem, state, 0, key, steps, goal.cost_limit, orders, found)
         best = _keep(best, found, goal.cost_limit)
     return best
 
@@ -257,7 +262,6 @@ def find_hindsight(
         return None
     found = make_reference(instance, best.actions, goal)
     read = found.value, found.cost
-    # Orders add up metres and delays in another order than the simulator.
     if not np.allclose(read, best[:2], rtol=1e-9, atol=1e-9):
         raise InputError(f"{instance.name}: the replay gives {read}, not {best[:2]}")
     return found

@@ -68,17 +68,30 @@ class ReplayPlan(NamedTuple):
     head: np.ndarray
 
 
-def plan_replay(assignments: Assignments) -> ReplayPlan:
-    """Return recorded assignments vehicle by vehicle."""
-    fleet = len(assignments.instance.layout.vehicles)
-    ordered = assignments.vehicle[assignments.order]
-    bounds = np.searchsorted(np.sort(ordered), np.arange(fleet + 1)).astype(np.int64)
+def plan_orders(
+    tasks: np.ndarray, vehicles: np.ndarray, n_vehicles: int, start: np.ndarray
+) -> ReplayPlan:
+    """Return tasks in their order, and the vehicle of each, vehicle by vehicle; none begins before its start.
+
+    Parameters
+    ----------
+    tasks, vehicles : ndarray(int64, (n_tasks,))
+    n_vehicles : int
+    start : ndarray(float64, (n_tasks,)), s, by task
+    """
+    bounds = np.searchsorted(np.sort(vehicles), np.arange(n_vehicles + 1)).astype(np.int64)
     return ReplayPlan(
-        order=assignments.order[np.argsort(ordered, kind="stable")].astype(np.int64),
+        order=tasks[np.argsort(vehicles, kind="stable")].astype(np.int64),
         bounds=bounds,
-        start_tick=np.ceil(np.maximum(assignments.start, 0.0)).astype(np.int64),
+        start_tick=np.ceil(np.maximum(start, 0.0)).astype(np.int64),
         head=bounds[:-1].copy(),
     )
+
+
+def plan_replay(assignments: Assignments) -> ReplayPlan:
+    """Return recorded assignments vehicle by vehicle."""
+    own, n_vehicles = assignments.order, len(assignments.instance.layout.vehicles)
+    return plan_orders(own, assignments.vehicle[own], n_vehicles, assignments.start)
 
 
 def replay_assignments(

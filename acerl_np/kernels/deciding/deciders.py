@@ -198,36 +198,29 @@ def make_index_decider(index: Index, problem: S.Problem, greedy: bool) -> IndexD
     return IndexDecider(greedy, index, allocate_pairs(n_vehicles, n_tasks, len(index.own)))
 
 
-@inner_kernel
-def relieve(problem, state, b, relief, beyond, chosen):
-    """Return what a baseline decides where more than so many tasks wait for each vehicle, else `chosen`."""
+def relieve(problem, state, b, decider, chosen):
+    """Return what the relief decides where too many tasks wait for each vehicle, else `chosen`."""
     n_vehicles = problem.instance[state.episode[b].instance].n_vehicles
-    if state.episode[b].pool_size <= beyond * n_vehicles:
+    if state.episode[b].pool_size <= decider.beyond * n_vehicles:
         return chosen
-    return baselines.choose_by_baseline(problem, state, b, relief)
+    return baselines.choose_by_baseline(problem, state, b, decider.relief)
 
 
-def find_relief(problem, state, b, relief, beyond, chosen):
-    """Return `chosen` without relief, else as `relieve`."""
-    return relieve(problem, state, b, relief, beyond, chosen) if relief else chosen
-
-
-def _find_relief(problem, state, b, relief, beyond, chosen):
+def _find_relief(problem, state, b, decider, chosen):
+    relief = decider.types[decider.fields.index("relief")]
     if getattr(relief, "instance_class", None) is BaselineDecider:
-        return lambda problem, state, b, relief, beyond, chosen: relieve(
-            problem, state, b, relief, beyond, chosen
-        )
-    return lambda problem, state, b, relief, beyond, chosen: chosen
+        return relieve
+    return lambda problem, state, b, decider, chosen: chosen
 
 
-choose_by_type(find_relief, _find_relief)
+choose_by_type(relieve, _find_relief)
 
 
 @inner_kernel
 def decide_by_function(problem, state, b, decider, row, key, decision):
     """Decide as `decide`, by an index function, or by its relief where too much waits."""
     chosen = decide_by_index(problem, state, b, decider, row, key, decision)
-    return find_relief(problem, state, b, decider.relief, decider.beyond, chosen)
+    return relieve(problem, state, b, decider, chosen)
 
 
 @inner_kernel

@@ -182,9 +182,8 @@ def measure_delay(problem, state, b, v):
     while k < pickup and plan[k + 1, S.PLAN_IN] <= start:
         k += 1
     pause = vehicle.loaded_tick - max(start, plan[pickup, S.PLAN_IN])
-    ends = plan[k, S.PLAN_SITE], problem.ends[i, task].pickup
-    metres = problem.distance[problem.instance[i].layout, ends[0], ends[1]]
-    slowdown = ways.find_slowdown(problem, problem.fleet[i, v].slowdown, ends[0], ends[1])
+    site = plan[k, S.PLAN_SITE]
+    metres, slowdown = ways.measure_way(problem, i, v, site, problem.ends[i, task].pickup)
     alone = ways.count_trip(problem, i, v, task, metres, slowdown, True)[1]
     return vehicle.event_tick - start - pause - alone
 

@@ -15,6 +15,13 @@ def find_slowdown(problem, row, a, b):
 
 
 @inner_kernel
+def measure_way(problem, i, v, a, b):
+    """Return the metres of vehicle v from site a to site b, and the seconds that speed limits add."""
+    metres = problem.distance[problem.instance[i].layout, a, b]
+    return metres, find_slowdown(problem, problem.fleet[i, v].slowdown, a, b)
+
+
+@inner_kernel
 def find_pace(problem, i, v, a, b):
     """Return the speed, m/s, of vehicle v of instance i on the edge from a to b."""
     speed = problem.fleet[i, v].speed
@@ -74,25 +81,23 @@ def find_approach(problem, state, b, v, pickup):
         Metres, seconds that speed limits add, and whether it turns back.
     """
     i = state.episode[b].instance
-    layout = problem.instance[i].layout
-    row = problem.fleet[i, v].slowdown
+    edge_length = problem.edge_length[problem.instance[i].layout]
     site = find_stand(state, b, v)
     ahead = state.vehicle[b, v].halted_towards
     done = state.vehicle[b, v].halted_at
-    metres = problem.distance[layout, site, pickup]
+    metres, slowdown = measure_way(problem, i, v, site, pickup)
     if ahead < 0:
-        return metres, find_slowdown(problem, row, site, pickup), False
+        return metres, slowdown, False
     if done == 0.0:
-        return S.round_sum(metres), find_slowdown(problem, row, site, pickup), False
-    rest = problem.edge_length[layout, site, ahead] - done
-    onward = S.round_sum(rest + problem.distance[layout, ahead, pickup])
-    slow_onward = slow_part(problem, i, v, site, ahead, rest)
-    slow_onward += find_slowdown(problem, row, ahead, pickup)
-    if problem.edge_length[layout, ahead, site] == np.inf:
+        return S.round_sum(metres), slowdown, False
+    rest = edge_length[site, ahead] - done
+    beyond, slow_onward = measure_way(problem, i, v, ahead, pickup)
+    onward = S.round_sum(rest + beyond)
+    slow_onward = slow_part(problem, i, v, site, ahead, rest) + slow_onward
+    if edge_length[ahead, site] == np.inf:
         return onward, slow_onward, False
     back = S.round_sum(done + metres)
-    slow_back = slow_part(problem, i, v, ahead, site, done)
-    slow_back += find_slowdown(problem, row, site, pickup)
+    slow_back = slow_part(problem, i, v, ahead, site, done) + slowdown
     turns = back <= onward
     if problem.instance[i].quickest:
         speed = problem.fleet[i, v].speed
@@ -108,19 +113,16 @@ def time_way(problem, state, b, v, site, pickup):
     if site < 0:
         metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
         return find_delay(state, b, v) + (metres / speed + slowdown)
-    row = problem.fleet[i, v].slowdown
-    metres = problem.distance[problem.instance[i].layout, site, pickup]
-    return metres / speed + find_slowdown(problem, row, site, pickup)
+    metres, slowdown = measure_way(problem, i, v, site, pickup)
+    return metres / speed + slowdown
 
 
 @inner_kernel
 def time_loaded(problem, i, v, task):
     """Return the seconds of vehicle v from the pickup of a task to its delivery, handling included."""
-    pickup, delivery = problem.ends[i, task].pickup, problem.ends[i, task].delivery
-    metres = problem.distance[problem.instance[i].layout, pickup, delivery]
-    seconds = metres / problem.fleet[i, v].speed
-    seconds += find_slowdown(problem, problem.fleet[i, v].slowdown, pickup, delivery)
-    return seconds + problem.record[i, task].handling
+    ends = problem.ends[i, task]
+    metres, slowdown = measure_way(problem, i, v, ends.pickup, ends.delivery)
+    return metres / problem.fleet[i, v].speed + slowdown + problem.record[i, task].handling
 
 
 @inner_kernel
@@ -130,13 +132,13 @@ def count_trip(problem, i, v, task, metres, slowdown, truncates):
     `truncates`: whether the whole way is cut to whole metres where the layout says so, as of one that has not
     halted within an edge.
     """
-    pickup, delivery = problem.ends[i, task].pickup, problem.ends[i, task].delivery
-    speed = problem.fleet[i, v].speed
+    ends, speed = problem.ends[i, task], problem.fleet[i, v].speed
     to_pickup = S.count_ticks(metres / speed + slowdown)
-    metres += problem.distance[problem.instance[i].layout, pickup, delivery]
+    loaded, slow_loaded = measure_way(problem, i, v, ends.pickup, ends.delivery)
+    metres += loaded
     if truncates:
         metres = S.measure_distance(metres, problem.instance[i].truncates)
-    slowdown += find_slowdown(problem, problem.fleet[i, v].slowdown, pickup, delivery)
+    slowdown += slow_loaded
     # Without a limit the sum is that of the two times alone, to the last bit.
     handling = problem.record[i, task].handling
     duration = max(np.int64(1), S.count_ticks(metres / speed + slowdown + handling))
@@ -154,8 +156,7 @@ def count_errand(problem, i, v, metres, slowdown, truncates):
 @inner_kernel
 def count_way(problem, i, v, a, b):
     """Return the ticks of vehicle v without a load from site a to site b, `NEVER` where no way leads."""
-    metres = problem.distance[problem.instance[i].layout, a, b]
+    metres, slowdown = measure_way(problem, i, v, a, b)
     if metres == np.inf:
         return S.NEVER
-    slowdown = find_slowdown(problem, problem.fleet[i, v].slowdown, a, b)
     return S.count_ticks(metres / problem.fleet[i, v].speed + slowdown)

@@ -40,8 +40,7 @@ def find_offer(problem, state, b, v, after):
         return reached
     site = state.vehicle[b, v].site
     full = problem.battery[i, v].full
-    for k in range(state.episode[b].pool_size):
-        task = state.pool[b, k]
+    for task in state.pool[b, : state.episode[b].pool_size]:
         if S.may_carry(problem, i, v, task):
             need = find_site_need(problem, i, v, task, site)
             if need <= full:
@@ -54,10 +53,7 @@ def find_offer(problem, state, b, v, after):
 @inner_kernel
 def find_site_need(problem, i, v, task, site):
     """Return what vehicle v must hold at a site to take a task, `NEVER` where no way leads."""
-    layout = problem.instance[i].layout
-    pickup = problem.ends[i, task].pickup
-    slowdown = ways.find_slowdown(problem, problem.fleet[i, v].slowdown, site, pickup)
-    metres = problem.distance[layout, site, pickup]
+    metres, slowdown = ways.measure_way(problem, i, v, site, problem.ends[i, task].pickup)
     return energy.find_need(problem, i, v, task, np.int64(0), metres, slowdown, True)
 
 
@@ -211,8 +207,7 @@ def helps(problem, state, b, v, site):
     """Whether vehicle v, charged to `full` at a site, could take one of the waiting tasks."""
     i = state.episode[b].instance
     full = problem.battery[i, v].full
-    for k in range(state.episode[b].pool_size):
-        task = state.pool[b, k]
+    for task in state.pool[b, : state.episode[b].pool_size]:
         if S.may_carry(problem, i, v, task) and find_site_need(problem, i, v, task, site) <= full:
             return True
     return False
@@ -251,8 +246,7 @@ def lacks_energy(problem, state, b, v):
     """Whether tasks wait that the idle vehicle v may carry, but holds enough for none of them."""
     i = state.episode[b].instance
     lacks = False
-    for k in range(state.episode[b].pool_size):
-        task = state.pool[b, k]
+    for task in state.pool[b, : state.episode[b].pool_size]:
         if S.may_carry(problem, i, v, task):
             if energy.can_serve(problem, state, b, v, task):
                 return False

@@ -96,6 +96,15 @@ def process_tick(problem, state, b, tick):
 
 
 @inner_kernel
+def find_end(problem, state, b, task):
+    """Return when a delivered task is done, s: its delivery, or the end of its processing."""
+    end = np.float64(state.task[b, task].finish)
+    if S.is_chained(problem, state.episode[b].instance):
+        end = max(end, chains.find_done(problem, state, b, task))
+    return end
+
+
+@inner_kernel
 def finish_episode(problem, state, b):
     """Close episode b and measure it: makespan and tardiness (Eqs. 1 and 2), what else counts, the goal."""
     i = state.episode[b].instance
@@ -106,9 +115,7 @@ def finish_episode(problem, state, b):
         finish = np.float64(state.task[b, task].finish)
         weight = S.find_weight(problem, i, task)
         total += weight
-        done = finish
-        if S.is_chained(problem, i):
-            done = max(done, chains.find_done(problem, state, b, task))
+        done = find_end(problem, state, b, task)
         S.add_delivery(outcome, weight, done, finish - S.find_due(problem, state, b, task))
     for v in range(state.vehicle.shape[1]):
         outcome[S.OUTCOME_WAITING] += state.vehicle[b, v].waiting

@@ -58,37 +58,29 @@ def mix_pair(a, b, turn):
 
 
 @inner_kernel
+def mix_twice(x0, x1, x2, x3, a, b, c, d):
+    """Apply two rounds of Threefry: two mixes each, by the rotations of the published table."""
+    x0, x1 = mix_pair(x0, x1, U(a))
+    x2, x3 = mix_pair(x2, x3, U(b))
+    x0, x3 = mix_pair(x0, x3, U(c))
+    x2, x1 = mix_pair(x2, x1, U(d))
+    return x0, x1, x2, x3
+
+
+@inner_kernel
 def mix_words(k0, k1, k2, k3, x0, x1, x2, x3):
     """Apply Threefry-4x32-13 with key k0..k3 to the counter x0..x3 (all uint32)."""
     k4 = U(PARITY ^ k0 ^ k1 ^ k2 ^ k3)
+    # A key injection every four rounds.
     x0, x1, x2, x3 = U(x0 + k0), U(x1 + k1), U(x2 + k2), U(x3 + k3)
-    # Two mixes a round, the rotations those of the published table; a key injection every four.
-    x0, x1 = mix_pair(x0, x1, U(10))
-    x2, x3 = mix_pair(x2, x3, U(26))
-    x0, x3 = mix_pair(x0, x3, U(11))
-    x2, x1 = mix_pair(x2, x1, U(21))
-    x0, x1 = mix_pair(x0, x1, U(13))
-    x2, x3 = mix_pair(x2, x3, U(27))
-    x0, x3 = mix_pair(x0, x3, U(23))
-    x2, x1 = mix_pair(x2, x1, U(5))
+    x0, x1, x2, x3 = mix_twice(x0, x1, x2, x3, 10, 26, 11, 21)
+    x0, x1, x2, x3 = mix_twice(x0, x1, x2, x3, 13, 27, 23, 5)
     x0, x1, x2, x3 = U(x0 + k1), U(x1 + k2), U(x2 + k3), U(U(x3 + k4) + U(1))
-    x0, x1 = mix_pair(x0, x1, U(6))
-    x2, x3 = mix_pair(x2, x3, U(20))
-    x0, x3 = mix_pair(x0, x3, U(17))
-    x2, x1 = mix_pair(x2, x1, U(11))
-    x0, x1 = mix_pair(x0, x1, U(25))
-    x2, x3 = mix_pair(x2, x3, U(10))
-    x0, x3 = mix_pair(x0, x3, U(18))
-    x2, x1 = mix_pair(x2, x1, U(20))
+    x0, x1, x2, x3 = mix_twice(x0, x1, x2, x3, 6, 20, 17, 11)
+    x0, x1, x2, x3 = mix_twice(x0, x1, x2, x3, 25, 10, 18, 20)
     x0, x1, x2, x3 = U(x0 + k2), U(x1 + k3), U(x2 + k4), U(U(x3 + k0) + U(2))
-    x0, x1 = mix_pair(x0, x1, U(10))
-    x2, x3 = mix_pair(x2, x3, U(26))
-    x0, x3 = mix_pair(x0, x3, U(11))
-    x2, x1 = mix_pair(x2, x1, U(21))
-    x0, x1 = mix_pair(x0, x1, U(13))
-    x2, x3 = mix_pair(x2, x3, U(27))
-    x0, x3 = mix_pair(x0, x3, U(23))
-    x2, x1 = mix_pair(x2, x1, U(5))
+    x0, x1, x2, x3 = mix_twice(x0, x1, x2, x3, 10, 26, 11, 21)
+    x0, x1, x2, x3 = mix_twice(x0, x1, x2, x3, 13, 27, 23, 5)
     x0, x1, x2, x3 = U(x0 + k3), U(x1 + k4), U(x2 + k0), U(U(x3 + k1) + U(3))
     x0, x1 = mix_pair(x0, x1, U(6))
     x2, x3 = mix_pair(x2, x3, U(20))

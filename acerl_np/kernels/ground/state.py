@@ -102,20 +102,8 @@ BERTH = describe_record({np.int64: ("site", "places", "charges")})
 BREAKDOWN = describe_record({np.int64: ("tick", "repair_ticks")})
 
 N_SCALING_FIELDS = 12
-(
-    SCALING_DISTANCE_MID,
-    SCALING_DISTANCE_HALF,
-    SCALING_WAITING_MID,
-    SCALING_WAITING_HALF,
-    SCALING_EXPIRY_MID,
-    SCALING_EXPIRY_HALF,
-    SCALING_DEMAND_MID,
-    SCALING_DEMAND_HALF,
-    SCALING_TOTAL_MID,
-    SCALING_TOTAL_HALF,
-    SCALING_SPEED,
-    SCALING_CAPACITY,
-) = range(N_SCALING_FIELDS)
+# After those of the features of a task, in their order, two of each.
+SCALING_TOTAL_MID, SCALING_TOTAL_HALF, SCALING_SPEED, SCALING_CAPACITY = range(8, N_SCALING_FIELDS)
 
 UNIT = describe_record({np.float64: ("metres", "seconds")})
 
@@ -312,8 +300,9 @@ class Problem(NamedTuple):
         tick : `NEVER` after the last
         repair_ticks
     scaling : ndarray(float64, (I, N_SCALING_FIELDS)), feature constants
-        SCALING_..._MID, SCALING_..._HALF : a feature x is seen as (x - mid) / half; DISTANCE, m, pickup to
-            delivery; WAITING, EXPIRY, s; DEMAND, units of load; TOTAL, m, vehicle to pickup to delivery
+        mid and half of each feature x, which is seen as (x - mid) / half: loaded way, m; waiting and
+            expiry, s; demand, units of load
+        SCALING_TOTAL_MID, SCALING_TOTAL_HALF : the same of the way, m, from vehicle to pickup to delivery
         SCALING_SPEED, SCALING_CAPACITY : divisors
     unit : ndarray(UNIT, (I,)), what index policies measure in
         metres : m, mean distance between two sites of the floor
