@@ -95,7 +95,7 @@ def load_solver() -> Any:
 def check_provable(instance: Instance, goal: Goal) -> None:
     """Refuse an instance or a goal that the model does not have."""
     check_future(instance)
-    if instance.layout.has_errands:
+    if instance.layout.has_auxiliary:
         raise InputError(
             f"{instance.name}: vehicles charge, park or meet, which no proof has; expected a layout without"
         )

@@ -89,8 +89,8 @@ NUMBERS = (0.0, 60.0, np.float32(7.5), 1e9, 5e9, -1.0, 1e300, np.inf, np.nan, No
 def do_anything(dispatcher, draw, now, k, told):
     """One of a day's things: late, doubled or impossible events, odd ids and numbers, orders, deliveries."""
     late, hold = draw.choice((0.0, 0.0, 0.0, 2.5, 4.0, 7.0)), draw.random() < 0.2
-    number, has_errands = draw.choice((None, k, k - 1)), bool(dispatcher.layout.chargers)
-    sites = "ABC" if has_errands else SITES
+    number, has_auxiliary = draw.choice((None, k, k - 1)), bool(dispatcher.layout.chargers)
+    sites = "ABC" if has_auxiliary else SITES
     with suppress(EventError):
         match draw.randrange(12):
             case 0 | 1:
@@ -114,9 +114,9 @@ def do_anything(dispatcher, draw, now, k, told):
                 told.append(event)
                 dispatcher.feed(event, hold=hold, number=number)
             case _:
-                makers = ERRAND_MAKERS if has_errands else MAKERS
+                makers = ERRAND_MAKERS if has_auxiliary else MAKERS
                 maker = makers[draw.choice((0, 0, 0, *range(len(makers))))]
-                own = (f"v{draw.randrange(3)}",) if has_errands else ()
+                own = (f"v{draw.randrange(3)}",) if has_auxiliary else ()
                 told.append(maker(now - late, k, *own, draw.choice(sites)))
                 dispatcher.feed(told[-1], hold=hold, number=number)
 

@@ -248,7 +248,7 @@ def list_visits(trace):
     """The visits of each vehicle, as the replay shows them: from its steps along edges."""
     vehicles = []
     for v, vehicle in enumerate(trace.instance.layout.vehicles):
-        ways = [*trace.trips, *trace.errands]
+        ways = [*trace.trips, *trace.auxiliary_moves]
         steps = [x for way in ways if way.vehicle == v for x in way.steps if x.origin != x.target]
         visits = [(trace.instance.layout.site_index[vehicle.start], 0, S.NEVER)]
         for step in sorted(steps, key=lambda x: (x.start, x.end)):

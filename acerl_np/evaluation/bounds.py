@@ -31,7 +31,7 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
     layout = instance.layout
     breaks = layout.has_random_breakdowns or any(x.breakdowns for x in layout.vehicles)
     approach = np.zeros(len(record))
-    if not breaks and not problem.instance["errands"][0]:
+    if not breaks and not problem.instance["auxiliary"][0]:
         places = np.union1d(problem.start_site[0], delivery)
         approach = distance[np.ix_(places, pickup)].min(axis=0)
     capacity = fleet["capacity"]

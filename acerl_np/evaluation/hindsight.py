@@ -120,7 +120,9 @@ def check_future(instance: Instance) -> None:
             "expected listed breakdowns only (--breakdowns listed)"
         )
     layout = instance.layout
-    if not instance.is_plain and (layout.has_errands or any(x.breakdowns for x in layout.vehicles)):
+    if not instance.is_plain and (
+        layout.has_auxiliary or any(x.breakdowns for x in layout.vehicles)
+    ):
         raise InputError(
             f"{instance.name}: has tasks that follow others, are processed or announced, or are never due, "
             "and breakdowns, batteries, parking or traffic; expected one of both (--breakdowns none, "

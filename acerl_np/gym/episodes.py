@@ -227,7 +227,7 @@ def bound_durations(instance: Instance) -> np.ndarray:
     lengths = routes.edge_length[np.isfinite(routes.edge_length)]
     halts = layout.has_random_breakdowns or any(vehicle.breakdowns for vehicle in layout.vehicles)
     # On an errand, or called back, it drives on to its next site.
-    halts |= layout.has_errands
+    halts |= layout.has_auxiliary
     least = np.inf if routes.edge_speed is None else float(routes.edge_speed.min(initial=np.inf))
     longest = np.zeros(instance.n_tasks)
     for speed, capacity in sorted({(item.speed, item.capacity) for item in layout.vehicles}):

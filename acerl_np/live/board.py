@@ -40,7 +40,7 @@ class Board:
         Idle vehicles in service.
     has_chains : bool
         Whether tasks may follow others or be announced; those that are held back have rows, too, then.
-    has_errands, calls_back : bool
+    has_auxiliary, calls_back : bool
         Whether vehicles charge, park, are called back or meet; are called back.
     changes : int
         Goes up with each change, so that one can tell whether there was any.
@@ -83,13 +83,13 @@ class Board:
         machine = np.full(n_servers, -np.inf)
         since, arrival, known = np.zeros((3, self.room))
         used = np.zeros(self.room, np.bool_)
-        errand = np.zeros((n, kernels.N_ERRAND_FIELDS))
-        errand[:, kernels.ERRAND_LEFT] = -1e12
+        move = np.zeros((n, kernels.N_MOVE_FIELDS))
+        move[:, kernels.MOVE_LEFT] = -1e12
         finish, broke = np.zeros((2, n))
         tasks = since, arrival, used, known
         plan = np.zeros_like(self.state.plan[0])
-        self.clock = kernels.Clock(*tasks, machine, finish, broke, planned, errand, plan)
-        self.has_errands = bool(self.problem.instance["errands"][0])
+        self.clock = kernels.Clock(*tasks, machine, finish, broke, planned, move, plan)
+        self.has_auxiliary = bool(self.problem.instance["auxiliary"][0])
         self.calls_back = layout.commitment == "pickup"
         places = layout.parking.places if layout.parking else ()
         self._parking = {layout.site_index[item.site] for item in places}
@@ -128,7 +128,7 @@ class Board:
         row["stand_site"][at] = -1
         row["site"][at] = row["edge_from"][at] = vehicle.site
         self.clock.finish[v], self.clock.broke[v] = vehicle.finish, vehicle.broke
-        if self.has_errands:
+        if self.has_auxiliary:
             way = vehicle.way or parts.Way(vehicle.site, 0.0, vehicle.site, 0.0, 0.0, vehicle.site)
             row["trip_site"][at], row["trip_from"][at], row["destination"][at] = (
                 way.site,
@@ -139,7 +139,7 @@ class Board:
             row["place"][at] = vehicle.place
             row["trip_pace"][at] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
-            self.clock.errand[v, : kernels.ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
+            self.clock.move[v, : kernels.MOVE_LEFT] = *times, vehicle.level, vehicle.level_time
         self.n_ready += vehicle.is_ready - before.is_ready
 
     def _show(self, v: int) -> None:
@@ -420,11 +420,11 @@ class Board:
     def _leave_place(self, v: int, now: float) -> parts.LiveVehicle:
         """Return a vehicle that leaves what it does, with the beginning of its next way."""
         vehicle = self.vehicles[v]
-        if not self.has_errands:
+        if not self.has_auxiliary:
             return vehicle
         if vehicle.place >= 0:
             self.state.vehicle["left_site"][0, v] = vehicle.place
-            self.clock.errand[v, kernels.ERRAND_LEFT] = now
+            self.clock.move[v, kernels.MOVE_LEFT] = now
         level, way = self.find_level(v, now), self._find_stand(v, now)
         site = vehicle.site if way.began > now else way.site
         return vehicle._replace(site=site, level=level, level_time=now, way=way, place=-1)

@@ -195,9 +195,11 @@ class LiveDecider:
         """Whether since `asked`, s, a level or the end of a way has made an assignment possible."""
         return bool(kernels.is_opened(*self._clock(board, now), asked))
 
-    def find_errand(self, board: Board, now: float, first: int) -> tuple[int, int, int]:
-        """Return who shall charge or park, as `kernels.live.find_errand`."""
-        v, status, site = kernels.find_errand(*self._clock(board, now), first, *self._errands)
+    def find_auxiliary_move(self, board: Board, now: float, first: int) -> tuple[int, int, int]:
+        """Return who shall charge or park, as `kernels.live.find_auxiliary_move`."""
+        v, status, site = kernels.find_auxiliary_move(
+            *self._clock(board, now), first, *self._errands
+        )
         return int(v), int(status), int(site)
 
     def show(self, board: Board, now: float) -> LiveScene:

@@ -264,7 +264,7 @@ class Dispatcher(CopiedWhole):
         )
 
     def _list_options(self) -> dict[str, Any]:
-        names = saving.ALL_OPTIONS if self._floor.has_errands else saving.OPTIONS
+        names = saving.ALL_OPTIONS if self._floor.has_auxiliary else saving.OPTIONS
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -306,7 +306,7 @@ class Dispatcher(CopiedWhole):
     def is_open(self) -> bool:
         """Whether a question may bring orders: something has happened since the last, or some are owed."""
         orders = self.desk.orders
-        is_later = self._floor.has_errands and orders.asked < self.desk.feed.time
+        is_later = self._floor.has_auxiliary and orders.asked < self.desk.feed.time
         return orders.opens or bool(orders.owed) or is_later
 
     @property

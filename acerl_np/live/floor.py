@@ -153,7 +153,7 @@ class Floor(Board):
 
     def _turn_back(self, order: Recalled) -> None:
         v = self._find_vehicle(order.vehicle)
-        if not self.has_errands or self.vehicles[v].task != order.task:
+        if not self.has_auxiliary or self.vehicles[v].task != order.task:
             raise EventError(f"task '{order.task}' is not on vehicle '{order.vehicle}'")
         self.turn(v, order.time)
 
@@ -502,7 +502,7 @@ class Floor(Board):
     def _answer(self, event: events.RecallAnswered) -> None:
         now = float(event.time)
         v, vehicle = self._expect(event)
-        if event.done or not self.has_errands:
+        if event.done or not self.has_auxiliary:
             return
         task = self.tasks.get(event.task) if isinstance(event.task, str) else None
         if task is None or vehicle.status == S.BROKEN:

@@ -57,7 +57,7 @@ def decide(
             give = give_anew if desk.floor.calls_back else give_waiting
             give(desk, decider, now, orders)
         desk.orders.opens, desk.orders.asked = bool(hidden), now
-        if desk.floor.has_errands:
+        if desk.floor.has_auxiliary:
             send_idle(desk, decider, now, orders)
     except BaseException:
         desk.orders.owe(orders)
@@ -70,7 +70,7 @@ def decide(
 def is_opened(desk: Desk, decider: LiveDecider, now: float) -> bool:
     """Whether something has happened since the last decision at which tasks may be given."""
     desk.keep_release()
-    if desk.orders.opens or not desk.floor.has_errands:
+    if desk.orders.opens or not desk.floor.has_auxiliary:
         return True
     return decider.is_opened(desk.floor, now, desk.orders.asked)
 
@@ -78,7 +78,7 @@ def is_opened(desk: Desk, decider: LiveDecider, now: float) -> bool:
 def give_waiting(desk: Desk, decider: LiveDecider, now: float, orders: list[Order]) -> None:
     """Give waiting tasks as long as a free vehicle may carry one."""
     floor = desk.floor
-    while floor.pool and (floor.n_ready or floor.has_errands):
+    while floor.pool and (floor.n_ready or floor.has_auxiliary):
         found = decider.decide(floor, desk.orders.decisions, now)
         if found.vehicle < 0:
             return
@@ -118,7 +118,7 @@ def send_idle(desk: Desk, decider: LiveDecider, now: float, orders: list[Order])
     """Send idle vehicles to charge or park, and find when to look again."""
     floor, v = desk.floor, -1
     while True:
-        v, status, site = decider.find_errand(floor, now, v + 1)
+        v, status, site = decider.find_auxiliary_move(floor, now, v + 1)
         if v < 0:
             places = floor.state.vehicle["place"][0].tolist()
             for w, place in enumerate(places):

@@ -16,7 +16,7 @@ from typing import Any
 from acerl_np.problem.goal import PAPER
 from acerl_np.problem.layout import Layout, name_stations
 from acerl_np.simulation.scene import STATUSES
-from acerl_np.simulation.trace import Decision, Errand, Step, Trace, Trip
+from acerl_np.simulation.trace import AuxiliaryMove, Decision, Step, Trace, Trip
 from acerl_np.simulation.waits import list_waits
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import MARK, write_atomically
@@ -191,7 +191,7 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
     # Vehicles drive the same ways again and again: each stands once, with times from its start on.
     legs: dict[tuple[tuple[float, ...], ...], int] = {}
 
-    def list_way(way: Trip | Errand) -> list[int]:
+    def list_way(way: Trip | AuxiliaryMove) -> list[int]:
         own = []
         for _, group in groupby(way.steps, lambda step: step.loaded):
             steps = list(group)
@@ -207,7 +207,7 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         trips[trip.decision] = own if told == [None] else [*own, *told]
     errands = [
         [number(STATUSES[own.status]), *own[1:5], int(own.arrived), list_way(own)]
-        for own in trace.errands
+        for own in trace.auxiliary_moves
     ]
     more = {} if trace.instance.is_plain else _describe_chains(trace)
     if trace.instance.layout.traffic is not None:

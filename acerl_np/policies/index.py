@@ -408,7 +408,7 @@ class IndexPolicy(AnyPolicy):
             return problem, make
         rule, beyond = RULES[self.relief], self.beyond
         return problem, lambda: make()._replace(
-            beyond=beyond, relief=make_baseline_decider(rule, problem)
+            threshold=beyond, fallback=make_baseline_decider(rule, problem)
         )
 
     def _pack(self) -> dict[str, np.ndarray]:

@@ -64,7 +64,7 @@ def compile_pairs(function: PairFunction, problem: Problem) -> Any:
     if made is None:
         tables, rows = list_tables(problem), list_rows(allocate_state(problem, 1))
         asked = kernels.allocate_asked(1)
-        kind = numba.typeof(kernels.View(tables, rows, asked.vehicle, asked.task, asked.value))
+        kind = numba.typeof(kernels.FloorView(tables, rows, asked.vehicle, asked.task, asked.value))
         try:
             made = compile_own(
                 kernels.make_rating(function), kind, name_compiled(function, str(kind))

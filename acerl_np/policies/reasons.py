@@ -53,8 +53,8 @@ def explain_choice(
     if isinstance(decider, Ahead):
         return _compare_futures(decider, state, b)
     name, task = RULE_NAMES.get(rule, ""), int(state.pool[b, position])
-    if isinstance(decider, D.IndexDecider) and isinstance(decider.relief, D.BaselineDecider):
-        decider = decider.relief if rule >= 0 else decider  # too much waits
+    if isinstance(decider, D.IndexDecider) and isinstance(decider.fallback, D.BaselineDecider):
+        decider = decider.fallback if rule >= 0 else decider  # too much waits
     if isinstance(decider, D.IndexDecider):
         pairs, n = decider.pairs, _count_pairs(decider)
         tasks = state.pool[b, pairs.position[:n]]

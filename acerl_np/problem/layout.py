@@ -227,7 +227,7 @@ class Layout:
         return float(np.mean([vehicle.speed for vehicle in self.vehicles]))
 
     @property
-    def has_errands(self) -> bool:
+    def has_auxiliary(self) -> bool:
         """Whether vehicles may drive without a task, or be called back."""
         late = self.commitment == "pickup"
         return bool(self.parking or late or any(self.batteries) or self.traffic)

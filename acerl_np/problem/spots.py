@@ -13,7 +13,7 @@ MAX_SPOTS = 50_000
 ANY_WAY = -1
 """In place of the edge by which one came in: who is inside is in everybody's way."""
 
-Claims = tuple[tuple[int, int], ...]
+Reservations = tuple[tuple[int, int], ...]
 """Blocks that a vehicle is inside of, each with the edge by which it came in: a * n_sites + c."""
 
 
@@ -21,14 +21,14 @@ class Spots(NamedTuple):
     """Spots by their numbers; the first are the sites, in their order.
 
     A site in a block of one direction is a spot for each edge by which one may have come in. `site` is where
-    each spot is, `ways` the spots to which its edges lead, `claims` those of who is there, and `crossing`
-    those of who drives each of its edges.
+    each spot is, `ways` the spots to which its edges lead, `reservations` those of who is there, and
+    `crossing` those of who drives each of its edges.
     """
 
     site: list[int]
     ways: list[list[int]]
-    claims: list[Claims]
-    crossing: list[list[Claims]]
+    reservations: list[Reservations]
+    crossing: list[list[Reservations]]
 
 
 def find_spots(layout: Layout) -> Spots:
@@ -53,21 +53,21 @@ def find_spots(layout: Layout) -> Spots:
     number = {(site, free[site]): site for site in range(n) if site not in directed}
     waiting = [*number.values()]
     for spot in waiting:
-        a, own = spots.site[spot], dict(spots.claims[spot])
+        a, own = spots.site[spot], dict(spots.reservations[spot])
         for c in ends[a]:
-            claims, crossing = [], []
+            reservations, crossing = [], []
             for k, members in enumerate(inside):
-                claim = k, ANY_WAY if is_single[k] else own.get(k, a * n + c)
+                reservation = k, ANY_WAY if is_single[k] else own.get(k, a * n + c)
                 if c in members:
-                    claims.append(claim)
+                    reservations.append(reservation)
                 if (c in members and a in members) or frozenset((a, c)) in named[k]:
-                    crossing.append(claim)
-            key = c, tuple(claims)
+                    crossing.append(reservation)
+            key = c, tuple(reservations)
             if key not in number:
                 number[key] = c if c in directed else len(spots.site)
                 if c in directed:
                     directed.remove(c)
-                    spots.claims[c] = key[1]
+                    spots.reservations[c] = key[1]
                 else:
                     for table, item in zip(spots, (c, [], key[1], []), strict=True):
                         table.append(item)  # type: ignore[attr-defined]

@@ -96,10 +96,10 @@ def build_problem(
     )
     if task_slots is None:
         task_slots = max(len(slots.ids), *(layout.task_slots for layout in floors.layouts))
-    n_berths = max(len(_list_berths(instance.layout)) for instance in instances)
+    n_stations = max(len(_list_stations(instance.layout)) for instance in instances)
     machines = [len(item.layout.machines) for item in instances if not item.is_plain]
     n_machines = max(machines, default=-1)
-    room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns, n_berths, n_machines)
+    room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns, n_stations, n_machines)
     problem = _stack_layouts(floors, room, scaling, task_slots, goal)
     if horizon is not None:
         problem.instance["horizon"] = int(horizon)
@@ -107,7 +107,7 @@ def build_problem(
         _fill_instance(problem, i, instance, floors.rows)
         if instance.layout.has_random_breakdowns:
             problem.instance["horizon"][i] = find_last_tick(instance, horizon)
-    problem = _mark_errands(problem)
+    problem = _mark_auxiliary(problem)
     return interface.place_tasks(problem, instances, slots) if slots.ids else problem
 
 
@@ -177,7 +177,7 @@ def _check_size(floors: _Floors, n: int, n_tasks: int, fleet: int, n_breakdowns:
 
 
 def _allocate_rows(
-    n: int, n_tasks: int, fleet: int, n_breakdowns: int, n_berths: int = 0, n_machines: int = -1
+    n: int, n_tasks: int, fleet: int, n_breakdowns: int, n_stations: int = 0, n_machines: int = -1
 ) -> dict[str, np.ndarray]:
     """Return room for instances by the names of `Problem`, with no task in it yet.
 
@@ -194,7 +194,7 @@ def _allocate_rows(
         "servers": np.zeros((n, max(0, n_machines)), np.int64),
         "fleet": np.zeros((n, fleet), state.FLEET),
         "battery": np.zeros((n, fleet), state.BATTERY),
-        "berth": np.zeros((n, n_berths), state.BERTH),
+        "station": np.zeros((n, n_stations), state.STATION),
         "start_site": np.zeros((n, fleet), np.int64),
         "breakdown": np.zeros((n, fleet, n_breakdowns), state.BREAKDOWN),
         "scaling": np.zeros((n, state.N_SCALING_FIELDS)),
@@ -230,7 +230,7 @@ def _stack_layouts(
         route_sites=np.array([site for route in named for site in route] or [-1], np.int64),
         goal=goal.make_table(),
         class_weight=goal.make_class_weights(),
-        **_stack_roads(floors, room["start_site"].shape[1]),
+        **_stack_adjacency(floors, room["start_site"].shape[1]),
         **room,
     )
     problem.way["named_route"] = -1
@@ -255,81 +255,94 @@ def _stack_layouts(
     return problem
 
 
-def _stack_roads(floors: _Floors, fleet: int) -> dict[str, np.ndarray]:
+def _stack_adjacency(floors: _Floors, fleet: int) -> dict[str, np.ndarray]:
     """Return what searches for ways among other vehicles of a fleet need, by the names of `Problem`."""
     if not floors.have_traffic:
-        nothing = {"road": np.zeros((0, 0, state.ROAD_NEIGHBOURS), np.int64)}
-        nothing |= {"claim": np.zeros((0, 0, 0, 0, 2), np.int64)}
-        nothing |= {"zone": np.zeros((0, 0, 0, 2), np.int64)}
-        return nothing | {"least": np.zeros((0, 0, 0)), "errands": state.NO_ERRANDS}
+        nothing = {"adjacency": np.zeros((0, 0, state.SPOT_NEIGHBOURS), np.int64)}
+        nothing |= {"block_reservation": np.zeros((0, 0, 0, 0, 2), np.int64)}
+        nothing |= {"block_member": np.zeros((0, 0, 0, 2), np.int64)}
+        return nothing | {"time_bound": np.zeros((0, 0, 0)), "auxiliary": state.NO_AUXILIARY}
     n_layouts, n_sites = len(floors.layouts), floors.n_sites
     spots = [find_spots(layout) for layout in floors.layouts]
     degree = max(len(own) for found in spots for own in found.ways)
     n_spots = max(len(found.site) for found in spots)
-    road = np.zeros((n_layouts, n_spots, state.ROAD_NEIGHBOURS + degree), np.int64)
-    road[..., state.ROAD_TWIN] = -1
-    least = np.full((n_layouts, n_sites, n_sites + 1), np.inf)
+    adjacency = np.zeros((n_layouts, n_spots, state.SPOT_NEIGHBOURS + degree), np.int64)
+    adjacency[..., state.SPOT_NEXT] = -1
+    bound = np.full((n_layouts, n_sites, n_sites + 1), np.inf)
     most = 0
     for k, (layout, found) in enumerate(zip(floors.layouts, spots, strict=True)):
         size, routes = len(layout.sites), layout.routes
         fastest = max(speed for floor, speed in floors.rows if floor == k)
-        least[k, :size, :size] = routes.cost / (1.0 if layout.quickest_routes else fastest)
+        bound[k, :size, :size] = routes.cost / (1.0 if layout.quickest_routes else fastest)
         aside = np.array([site.aside for site in layout.sites])
-        least[k, :size, -1] = least[k, :size, :size][:, aside].min(axis=1, initial=np.inf)
+        bound[k, :size, -1] = bound[k, :size, :size][:, aside].min(axis=1, initial=np.inf)
         for spot, (site, ways) in enumerate(zip(found.site, found.ways, strict=True)):
-            row = road[k, spot]
-            row[state.ROAD_ASIDE], row[state.ROAD_SITE] = aside[site], site
-            row[state.ROAD_DEGREE], row[state.ROAD_HOLDS] = len(ways), layout.sites[site].holds
-            row[state.ROAD_NEIGHBOURS : state.ROAD_NEIGHBOURS + len(ways)] = ways
+            row = adjacency[k, spot]
+            row[state.SPOT_OFF_LANE], row[state.SPOT_SITE] = aside[site], site
+            row[state.SPOT_DEGREE], row[state.SPOT_HOLDS] = len(ways), layout.sites[site].holds
+            row[state.SPOT_NEIGHBOURS : state.SPOT_NEIGHBOURS + len(ways)] = ways
             if spot >= size:
-                row[state.ROAD_TWIN] = road[k, site, state.ROAD_TWIN]
-                road[k, site, state.ROAD_TWIN] = spot
+                row[state.SPOT_NEXT] = adjacency[k, site, state.SPOT_NEXT]
+                adjacency[k, site, state.SPOT_NEXT] = spot
         hops = shortest_path(csr_array(np.isfinite(routes.edge_length)), unweighted=True)
         most = max(most, int(hops[np.isfinite(hops)].max()))
     # To rest as planned before, and three legs, each with half as many detours again.
     n_visits = 16 + 4 * (most + most // 2)
-    claim, zone, n_held = _stack_blocks(floors, spots, degree)
-    needed = fleet * n_visits * n_held * (state.HELD.itemsize + 3 * state.LABEL.itemsize)
+    reservation, member, n_reserved = _stack_blocks(floors, spots, degree)
+    needed = fleet * n_visits * n_reserved * (state.RESERVATION.itemsize + 3 * state.NODE.itemsize)
     if needed > MAX_TABLE_BYTES:
         raise InputError(
             f"traffic: plans of a fleet of {fleet} need {needed / 2**30:.1f} GiB, with blocks that hold "
-            f"up to {n_held} places at once; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
+            f"up to {n_reserved} places at once; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
         )
-    errands = np.zeros((0, n_held, n_visits) + (0,) * bool(claim.size), np.bool_)
-    return {"road": road, "claim": claim, "zone": zone, "least": least, "errands": errands}
+    auxiliary = np.zeros((0, n_reserved, n_visits) + (0,) * bool(reservation.size), np.bool_)
+    return {
+        "adjacency": adjacency,
+        "block_reservation": reservation,
+        "block_member": member,
+        "time_bound": bound,
+        "auxiliary": auxiliary,
+    }
 
 
 def _stack_blocks(
     floors: _Floors, spots: Sequence[Spots], degree: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return `Problem.claim` and `Problem.zone`, and the most entries of `State.held` that a visit takes."""
+    """Return `Problem.block_reservation` and `Problem.block_member`, and how much room a visit takes.
+
+    That is the most entries of `State.reserved`.
+    """
     n_blocks = max(len(layout.blocks) for layout in floors.layouts)
     if n_blocks == 0:
         return np.zeros((0, 0, 0, 0, 2), np.int64), np.zeros((0, 0, 0, 2), np.int64), 1
-    zones: list[list[list[tuple[int, int]]]] = []
-    n_claims = n_held = 1
+    members_of: list[list[list[tuple[int, int]]]] = []
+    n_reservations = n_reserved = 1
     for found in spots:
         own: list[list[tuple[int, int]]] = [[] for _ in range(n_blocks)]
-        for spot, claims in enumerate(found.claims):
-            for block, way_in in claims:
+        for spot, reservations in enumerate(found.reservations):
+            for block, way_in in reservations:
                 own[block].append((spot, way_in))
-        zones.append(own)
-        twins = Counter(found.site)
-        for site, claims, crossing in zip(found.site, found.claims, found.crossing, strict=True):
+        members_of.append(own)
+        n_spots_at = Counter(found.site)
+        for site, reservations, crossing in zip(
+            found.site, found.reservations, found.crossing, strict=True
+        ):
             for along in crossing:
-                n_claims = max(n_claims, len(claims), len(along))
-                needed = sum(1 + len(own[block]) for block, _ in claims + along)
-                n_held = max(n_held, twins[site] + needed)
+                n_reservations = max(n_reservations, len(reservations), len(along))
+                needed = sum(1 + len(own[block]) for block, _ in reservations + along)
+                n_reserved = max(n_reserved, n_spots_at[site] + needed)
     n_spots = max(len(found.site) for found in spots)
-    claim = np.full((len(spots), n_spots, 1 + degree, n_claims, 2), -1, np.int64)
-    zone = np.full((len(spots), n_blocks, max(len(x) for own in zones for x in own), 2), -1)
-    for k, (found, own) in enumerate(zip(spots, zones, strict=True)):
+    reservation = np.full((len(spots), n_spots, 1 + degree, n_reservations, 2), -1, np.int64)
+    member = np.full((len(spots), n_blocks, max(len(x) for own in members_of for x in own), 2), -1)
+    for k, (found, own) in enumerate(zip(spots, members_of, strict=True)):
         for block, members in enumerate(own):
-            zone[k, block, : len(members)] = np.array(members, np.int64).reshape(-1, 2)
+            member[k, block, : len(members)] = np.array(members, np.int64).reshape(-1, 2)
         for spot, crossing in enumerate(found.crossing):
-            for place, claims in enumerate([found.claims[spot], *crossing]):
-                claim[k, spot, place, : len(claims)] = np.array(claims, np.int64).reshape(-1, 2)
-    return claim, zone, n_held
+            for place, reservations in enumerate([found.reservations[spot], *crossing]):
+                reservation[k, spot, place, : len(reservations)] = np.array(
+                    reservations, np.int64
+                ).reshape(-1, 2)
+    return reservation, member, n_reserved
 
 
 def allocate_variants(
@@ -342,7 +355,7 @@ def allocate_variants(
     tasks = n_tasks or problem.record.shape[1]
     most = n_breakdowns or problem.breakdown.shape[2]
     n_machines = problem.servers.shape[1] if problem.chain.shape[1] else -1
-    sizes = problem.fleet.shape[1], most, problem.berth.shape[1], n_machines
+    sizes = problem.fleet.shape[1], most, problem.station.shape[1], n_machines
     room = _allocate_rows(n, tasks, *sizes)
     return problem._replace(**room)
 
@@ -376,19 +389,19 @@ def build_live_problem(
     """
     layout = layout.with_breakdowns({}).with_random_breakdowns(None)
     floors = _list_floors([layout])
-    n_berths = len(_list_berths(layout))
+    n_stations = len(_list_stations(layout))
     fleet = max(n_vehicles or 1, len(layout.vehicles))
     servers = [machine.servers for machine in layout.machines] if chained else []
     n_machines, n_servers = len(servers) if chained else -1, sum(servers)
     n_tasks += n_servers
-    room = _allocate_rows(1, n_tasks, fleet, 1, n_berths, n_machines)
+    room = _allocate_rows(1, n_tasks, fleet, 1, n_stations, n_machines)
     problem = _stack_layouts(floors, room, scaling, task_slots or layout.task_slots, PAPER)
     _fill_fleet(problem, 0, layout, floors.rows)
     if chained:
         problem.instance["chained"][0] = True
         problem.servers[0] = servers
         problem.chain["machine"][0, :n_servers] = np.repeat(range(n_machines), servers)
-    return _mark_errands(problem, layout.routes.lacks_ways)
+    return _mark_auxiliary(problem, layout.routes.lacks_ways)
 
 
 def _fill_instance(
@@ -468,20 +481,20 @@ def _fill_fleet(
             fleet["mean_repair"] = model.mean_time_to_repair
         problem.start_site[i, v] = layout.site_index[vehicle.start]
     _fill_breakdowns(problem.breakdown[i], layout)
-    _fill_errands(problem, i, layout)
+    _fill_auxiliary(problem, i, layout)
 
 
-def _list_berths(layout: Layout) -> list[tuple[int, int, int]]:
-    """Return the chargers, then the parking places in the order of the sites, as `Problem.berth` has them."""
+def _list_stations(layout: Layout) -> list[tuple[int, int, int]]:
+    """Return the chargers, then the parking places by their sites, as `Problem.station` has them."""
     index = layout.site_index
     chargers = [(index[item.site], item.slots, 1) for item in layout.chargers]
     places = layout.parking.places if layout.parking else ()
     return chargers + sorted((index[item.site], item.places, 0) for item in places)
 
 
-def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
-    berths = _list_berths(layout)
-    problem.berth[i, : len(berths)] = np.array(berths, state.BERTH)
+def _fill_auxiliary(problem: Problem, i: int, layout: Layout) -> None:
+    stations = _list_stations(layout)
+    problem.station[i, : len(stations)] = np.array(stations, state.STATION)
     for v, battery in enumerate(layout.batteries):
         if battery is not None:
             for name in BATTERY_FIELDS:
@@ -493,7 +506,7 @@ def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
         instance["park_after"] = layout.parking.after
     if layout.commitment == "pickup":
         instance["max_changes"] = layout.max_changes
-    instance["errands"] = layout.has_errands
+    instance["auxiliary"] = layout.has_auxiliary
     if layout.traffic is not None:
         instance["headway"] = layout.traffic.headway
         instance["lanes_apart"] = layout.traffic.lanes == "apart"
@@ -505,15 +518,15 @@ def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Probl
     """Return tables in which tasks may change hands as `Layout.with_commitment` says."""
     instance, is_late = problem.instance.copy(), commitment == "pickup"
     instance["max_changes"] = max_changes if is_late else -1
-    instance["errands"] |= is_late
-    return _mark_errands(problem._replace(instance=instance))
+    instance["auxiliary"] |= is_late
+    return _mark_auxiliary(problem._replace(instance=instance))
 
 
-def _mark_errands(problem: Problem, lacks_ways: bool = False) -> Problem:
-    if problem.road.shape[0]:
+def _mark_auxiliary(problem: Problem, lacks_ways: bool = False) -> Problem:
+    if problem.adjacency.shape[0]:
         return problem
-    some = lacks_ways or (problem.instance["chained"] | problem.instance["errands"]).any()
-    return problem._replace(errands=state.ERRANDS if some else state.NO_ERRANDS)
+    some = lacks_ways or (problem.instance["chained"] | problem.instance["auxiliary"]).any()
+    return problem._replace(auxiliary=state.AUXILIARY if some else state.NO_AUXILIARY)
 
 
 def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:

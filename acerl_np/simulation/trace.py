@@ -14,7 +14,7 @@ import numpy as np
 from acerl_np.kernels.driving.energy import find_level
 from acerl_np.kernels.driving.traffic import find_visit, measure_delay
 from acerl_np.kernels.driving.trips import drives
-from acerl_np.kernels.episode.errands import settle_tick
+from acerl_np.kernels.episode.auxiliary import settle_tick
 from acerl_np.kernels.episode.events import open_episode, pass_tick
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.state import Problem, State, allocate_state, find_ready, read_outcome
@@ -183,7 +183,7 @@ class Trip(NamedTuple):
     delay: int = 0
 
 
-class Errand(NamedTuple):
+class AuxiliaryMove(NamedTuple):
     """What a vehicle did for a while without a task, other than to be idle.
 
     Attributes
@@ -268,7 +268,7 @@ class Trace:
     instance : Instance
     decisions : tuple of Decision, in their order
     trips : tuple of Trip, by decision
-    errands : tuple of Errand, by their starts
+    auxiliary_moves : tuple of AuxiliaryMove, by their starts
     stops : tuple of Stop, by their starts
     processing : tuple of Processing, by machine and start
     ready : ndarray(float64, (n_tasks,)), s
@@ -288,7 +288,7 @@ class Trace:
     instance: Instance
     decisions: tuple[Decision, ...]
     trips: tuple[Trip, ...]
-    errands: tuple[Errand, ...]
+    auxiliary_moves: tuple[AuxiliaryMove, ...]
     stops: tuple[Stop, ...]
     processing: tuple[Processing, ...]
     ready: np.ndarray
@@ -325,9 +325,9 @@ class Trace:
         firsts = {(k, 0) for k in range(len(self.instance.layout.machines))}
         return sorted(firsts | {own[:2] for own in self.processing})
 
-    def list_ways(self) -> list[Trip | Errand]:
-        """Return trips and errands by their starts."""
-        return sorted([*self.trips, *self.errands], key=lambda way: way.start)
+    def list_ways(self) -> list[Trip | AuxiliaryMove]:
+        """Return trips and auxiliary moves by their starts."""
+        return sorted([*self.trips, *self.auxiliary_moves], key=lambda way: way.start)
 
     def locate(self, vehicle: int, time: float) -> tuple[float, float]:
         """Return where a vehicle is, as coordinates of the layout, m."""
@@ -340,7 +340,7 @@ class Trace:
             for step in way.steps:
                 if step.start <= time:
                     place = (step.origin, step.target, find_part(step, time))
-            if isinstance(way, Errand):
+            if isinstance(way, AuxiliaryMove):
                 arrived, at = way.arrived, way.site
             else:
                 arrived, at = way.delivered, int(self.instance.delivery[way.task])
@@ -402,8 +402,8 @@ def trace_episode(
     while state.episode["phase"][PLAYED] == S.RUNNING:
         given, due = player.assign(problem, state)
         notes.add_trips(given)
-        if notes.has_errands:
-            notes.add_errands()
+        if notes.has_auxiliary:
+            notes.add_moves()
         before = state.vehicle[PLAYED].copy()
         pass_tick(problem, state, PLAYED, due)
         notes.add_events(before)
@@ -418,13 +418,13 @@ class _Notes:
         self.fleet = range(len(instance.layout.vehicles))
         self.decisions: list[Decision] = []
         self.trips: list[Trip] = []
-        self.errands: list[Errand] = []
+        self.moves: list[AuxiliaryMove] = []
         self.stops: list[Stop] = []
         self.levels: list[list[Level]] = [[] for _ in self.fleet]
-        self.has_errands = bool(problem.instance["errands"][0])
+        self.has_auxiliary = bool(problem.instance["auxiliary"][0])
         self.meets = instance.layout.traffic is not None
         self.open: dict[int, Trip] = {}
-        self.under_way: dict[int, Errand] = {}
+        self.under_way: dict[int, AuxiliaryMove] = {}
         self.powered = [v for v, own in enumerate(instance.layout.batteries) if own is not None]
         self.courses: dict[int, tuple[int, int, int]] = {}
         self.broken: dict[int, Stop] = {}
@@ -445,9 +445,9 @@ class _Notes:
         for v, reason in given:
             task = int(after[v].task) if v >= 0 else -1
             self.decisions.append(Decision(self.now, v, task, reason))
-        if self.has_errands:
+        if self.has_auxiliary:
             self._note_recalls(first)
-            self._note_errands()
+            self._note_moves()
         for k in range(first, len(self.decisions)):
             _, v, task, _ = self.decisions[k]
             if v < 0 or v in self.open:  # nobody, or it has the task already
@@ -472,36 +472,36 @@ class _Notes:
                     self.trips.append(own._replace(pickup=None, steps=steps, recall=k))
                     del self.open[v]
 
-    def add_errands(self) -> None:
+    def add_moves(self) -> None:
         """Let vehicles that nobody assigned charge or park, and note it."""
         episode = self.state.episode[PLAYED]
         is_over = episode["n_finished"] == self.instance.n_tasks
         if not is_over or episode["n_processed"] > 0:
             settle_tick(self.problem, self.state, PLAYED)
-        self._note_errands()
+        self._note_moves()
         self._note_levels()
 
-    def _note_errands(self) -> None:
-        """Note which errands have ended and begun by now."""
+    def _note_moves(self) -> None:
+        """Note which auxiliary moves have ended and begun by now."""
         after = self.state.vehicle[PLAYED]
         for v in self.fleet:
-            status, errand = int(after[v].status), self.under_way.get(v)
-            if errand is not None and errand.status != status:
+            status, move = int(after[v].status), self.under_way.get(v)
+            if move is not None and move.status != status:
                 del self.under_way[v]
-                arrived, steps = not errand.steps or self.now == errand.end, errand.steps
+                arrived, steps = not move.steps or self.now == move.end, move.steps
                 if status == S.BROKEN:
                     # As of a trip: it stands where it was a tick before.
                     arrived, steps = not steps, _cut_steps(steps, self.now - 1, self.broken[v])
                 elif not arrived:
                     steps = self._break_off(v, steps)
-                if errand.start < self.now:
-                    own = errand._replace(end=self.now, arrived=arrived, steps=steps)
-                    self.errands.append(own)
+                if move.start < self.now:
+                    own = move._replace(end=self.now, arrived=arrived, steps=steps)
+                    self.moves.append(own)
             if status >= S.ROAMING and v not in self.under_way:
                 is_way, end = drives(status), int(after[v].event_tick)
                 site = after[v].destination if is_way else after[v].site
                 steps = self._list_steps(v, end) if is_way else ()
-                self.under_way[v] = Errand(status, v, self.now, end, int(site), True, steps)
+                self.under_way[v] = AuxiliaryMove(status, v, self.now, end, int(site), True, steps)
 
     def _break_off(self, v: int, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Return the steps of a way that vehicle v leaves now; it finishes its edge on the next one."""
@@ -618,11 +618,11 @@ class _Notes:
                 pickup = int(after[v].loaded_tick)
                 trip = trip._replace(end=end, pickup=pickup, steps=steps)
                 self.open[v] = trip._replace(delay=self._measure_delay(v))
-        for v, errand in self.under_way.items():
-            if after[v].status == errand.status:
-                steps = self._list_planned(v, errand.start)
+        for v, move in self.under_way.items():
+            if after[v].status == move.status:
+                steps = self._list_planned(v, move.start)
                 end = int(after[v].event_tick)
-                self.under_way[v] = errand._replace(end=end, steps=steps)
+                self.under_way[v] = move._replace(end=end, steps=steps)
 
     def add_events(self, before: np.ndarray) -> None:
         after = self.state.vehicle[PLAYED]
@@ -640,8 +640,8 @@ class _Notes:
                 self.stops.append(self.broken.pop(v)._replace(end=self.now))
             elif was == S.WORKING and is_now != S.WORKING:
                 self.trips.append(self.open.pop(v))
-        if self.has_errands:
-            self._note_errands()
+        if self.has_auxiliary:
+            self._note_moves()
             self._note_levels()
 
     def _note_stop(self, v: int) -> Stop:
@@ -696,11 +696,11 @@ class _Notes:
             self.stops.append(stop._replace(vehicle=v, end=min(stop.end, now)))
         for trip in self.open.values():
             self.trips.append(_cut_trip(trip, now, now))
-        for errand in self.under_way.values():
-            if errand.start < now:
-                steps = _cut_steps(errand.steps, now)
-                own = errand._replace(end=now, arrived=not errand.steps, steps=steps)
-                self.errands.append(own)
+        for move in self.under_way.values():
+            if move.start < now:
+                steps = _cut_steps(move.steps, now)
+                own = move._replace(end=now, arrived=not move.steps, steps=steps)
+                self.moves.append(own)
         outcome = self.state.outcome[PLAYED]
         row = S.take_rows(self.state, PLAYED + 1)
         return Trace(
@@ -708,7 +708,7 @@ class _Notes:
             instance=self.instance,
             decisions=tuple(self.decisions),
             trips=tuple(sorted(self.trips, key=lambda trip: trip.decision)),
-            errands=tuple(sorted(self.errands, key=lambda own: (own.start, own.vehicle))),
+            auxiliary_moves=tuple(sorted(self.moves, key=lambda own: (own.start, own.vehicle))),
             stops=tuple(sorted(self.stops, key=lambda stop: (stop.start, stop.vehicle))),
             processing=self._list_processing(find_served(self.state, PLAYED, self.instance)),
             ready=list_ready(self.state, PLAYED, self.instance),

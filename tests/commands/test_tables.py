@@ -148,8 +148,8 @@ def test_vehicles_shares_are_those_of_every_second():
     trace = trace_policy("nearest", make_powered())
     rows = list(list_vehicles(trace))
     spans = {
-        "queue_share": [own for own in trace.errands if own.status == QUEUED],
-        "charging_share": [own for own in trace.errands if own.status == CHARGING],
+        "queue_share": [own for own in trace.auxiliary_moves if own.status == QUEUED],
+        "charging_share": [own for own in trace.auxiliary_moves if own.status == CHARGING],
         "broken_share": trace.stops,
     }
     times = np.arange(trace.end)

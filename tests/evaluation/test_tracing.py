@@ -83,7 +83,7 @@ def test_reasons_name_vehicles_that_charge_and_park(policies):
     """All that are free have actions, not the idle ones alone."""
     layout = make_powered().layout.with_commitment("assignment")
     trace = trace_policy(policies["network"], replace(make_powered(), layout=layout))
-    begun = [(own.start, own.vehicle) for own in trace.errands]
+    begun = [(own.start, own.vehicle) for own in trace.auxiliary_moves]
     under_way = 0
     for decision in trace.decisions:
         found = [item.vehicle for item in decision.reason.alternatives]

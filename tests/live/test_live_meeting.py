@@ -16,7 +16,7 @@ from meeting import draw_day, make_floor
 from acerl_np import Dispatcher, EventError, IndexPolicy, InputError, Lookahead
 from acerl_np.kernels.deciding import deciders
 from acerl_np.kernels.driving import commitment, energy, offers
-from acerl_np.kernels.episode import errands, events
+from acerl_np.kernels.episode import auxiliary, events
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.kernels.playing.lookahead import decide_ahead
@@ -67,7 +67,7 @@ class Plant:
             if self.state.task["vehicle"][0, task] != v:
                 made.append((self.names[v], self.day.tasks[task]))
             commitment.take_decision(*state, v, position)
-        errands.settle_tick(*state)
+        auxiliary.settle_tick(*state)
         for v, status in enumerate(self.read("status")):
             if status != self.before[v] and status in (S.PARKING, S.TO_CHARGER):
                 made.append((self.names[v], self.sites[self.read("destination")[v]]))

@@ -158,7 +158,7 @@ def test_vehicles_are_where_the_trace_has_them_and_do_what_it_says(show, powered
     for now, found in zip(times, chrome.execute_script(script, times, [*fleet]), strict=True):
         for v, (place, state, level) in enumerate(found):
             assert place == pytest.approx(trace.locate(v, now), abs=0.02), (now, v)
-            own = [x for x in trace.errands if x.vehicle == v and x.start <= now < x.end]
+            own = [x for x in trace.auxiliary_moves if x.vehicle == v and x.start <= now < x.end]
             expected = STATUSES[own[0].status] if own else name_state(trace, v, now)
             assert state.replace("parked", "idle") == expected
             seen.add(state)
@@ -170,7 +170,7 @@ def test_vehicles_are_where_the_trace_has_them_and_do_what_it_says(show, powered
         return
     assert seen > {"parked", "charging"}
     recalled = [trip for trip in trace.trips if trip.recall is not None]
-    assert recalled and len({own.status for own in trace.errands}) == 5
+    assert recalled and len({own.status for own in trace.auxiliary_moves}) == 5
     texts = read_texts(chrome, ".recalls td:last-child")
     assert len(texts) == len(recalled)
     for text, trip in zip(texts, sorted(recalled, key=lambda trip: trip.recall), strict=True):

@@ -93,7 +93,9 @@ def find_word(trace, v, time):
     """What a vehicle does at a moment, of all that the trace notes."""
     found = {"broken" for s in trace.stops if s.vehicle == v and s.start <= time < s.end}
     found |= {"working" for t in trace.trips if t.vehicle == v and t.start <= time < t.end}
-    found |= {WORDS[e.status] for e in trace.errands if e.vehicle == v and e.start <= time < e.end}
+    found |= {
+        WORDS[e.status] for e in trace.auxiliary_moves if e.vehicle == v and e.start <= time < e.end
+    }
     [word] = found or {"idle"}
     return word
 

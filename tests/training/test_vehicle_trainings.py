@@ -100,7 +100,7 @@ def test_variants_of_records_keep_their_batteries(records):
     trainer = ACERL(records, Config.preset("best", **options), seed=0)
     dealt = trainer._records.assign(trainer.sampler, trainer.search.noise())
     assert (dealt.problem.battery[0] == build_problem(records).battery[0]).all()
-    assert (dealt.problem.berth[0] == build_problem(records).berth[0]).all()
+    assert (dealt.problem.station[0] == build_problem(records).station[0]).all()
     assert dealt.problem.instance["max_changes"][0] == 8
 
 

@@ -51,7 +51,7 @@ def list_vehicles(trace: Trace) -> Iterator[dict[str, object]]:
         loaded = sum(trip.end - at for trip, at in zip(trips, pickups, strict=True))
         empty = sum(at - trip.start - trip.pause for trip, at in zip(trips, pickups, strict=True))
         spent: Counter[int] = Counter()
-        for own in trace.errands:
+        for own in trace.auxiliary_moves:
             spent[own.status] += (own.end - own.start) * (own.vehicle == v)
         shares = {"loaded": loaded, "empty": empty, "queue": spent.pop(QUEUED, 0)}
         shares["charging"] = spent.pop(CHARGING, 0)

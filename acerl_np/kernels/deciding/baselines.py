@@ -10,7 +10,7 @@ import numpy as np
 
 from acerl_np.kernels.deciding import drawn
 from acerl_np.kernels.driving import energy, offers, ways
-from acerl_np.kernels.episode import errands
+from acerl_np.kernels.episode import auxiliary
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.matching import match_rows
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -95,7 +95,7 @@ def add_later(problem, state, b, decider):
             takes = S.may_carry(problem, i, v, task)
             if takes and energy.has_battery(problem, state, b, v):
                 level = energy.find_level(problem, state, b, v, end)
-                takes = level >= errands.find_site_need(problem, i, v, task, site)
+                takes = level >= auxiliary.find_site_need(problem, i, v, task, site)
             if takes:
                 pickup = problem.ends[i, task].pickup
                 way = ways.time_way(problem, state, b, v, site, pickup)

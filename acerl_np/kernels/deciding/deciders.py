@@ -62,15 +62,15 @@ class IndexDecider(NamedTuple):
     greedy : bool, whether the pair of largest score is taken, or one is drawn
     indices : Index
     pairs : Pairs
-    beyond : float, tasks that wait for each vehicle beyond which `relief` decides
-    relief : BaselineDecider, or () for none
+    threshold : float, tasks that wait for each vehicle beyond which `fallback` decides
+    fallback : BaselineDecider, or () for none
     """
 
     greedy: bool
     indices: Index
     pairs: Pairs
-    beyond: float = np.inf
-    relief: BaselineDecider | tuple[()] = ()
+    threshold: float = np.inf
+    fallback: BaselineDecider | tuple[()] = ()
 
 
 class NetworkDecider(NamedTuple):
@@ -198,29 +198,29 @@ def make_index_decider(index: Index, problem: S.Problem, greedy: bool) -> IndexD
     return IndexDecider(greedy, index, allocate_pairs(n_vehicles, n_tasks, len(index.own)))
 
 
-def relieve(problem, state, b, decider, chosen):
-    """Return what the relief decides where too many tasks wait for each vehicle, else `chosen`."""
+def fall_back(problem, state, b, decider, chosen):
+    """Return what the fallback decides where too many tasks wait for each vehicle, else `chosen`."""
     n_vehicles = problem.instance[state.episode[b].instance].n_vehicles
-    if state.episode[b].pool_size <= decider.beyond * n_vehicles:
+    if state.episode[b].pool_size <= decider.threshold * n_vehicles:
         return chosen
-    return baselines.choose_by_baseline(problem, state, b, decider.relief)
+    return baselines.choose_by_baseline(problem, state, b, decider.fallback)
 
 
-def _find_relief(problem, state, b, decider, chosen):
-    relief = decider.types[decider.fields.index("relief")]
-    if getattr(relief, "instance_class", None) is BaselineDecider:
-        return relieve
+def _find_fallback(problem, state, b, decider, chosen):
+    fallback = decider.types[decider.fields.index("fallback")]
+    if getattr(fallback, "instance_class", None) is BaselineDecider:
+        return fall_back
     return lambda problem, state, b, decider, chosen: chosen
 
 
-choose_by_type(relieve, _find_relief)
+choose_by_type(fall_back, _find_fallback)
 
 
 @inner_kernel
 def decide_by_function(problem, state, b, decider, row, key, decision):
-    """Decide as `decide`, by an index function, or by its relief where too much waits."""
+    """Decide as `decide`, by an index function, or by its fallback where too much waits."""
     chosen = decide_by_index(problem, state, b, decider, row, key, decision)
-    return relieve(problem, state, b, decider, chosen)
+    return fall_back(problem, state, b, decider, chosen)
 
 
 @inner_kernel

@@ -35,7 +35,7 @@ class Tables(NamedTuple):
     record: np.ndarray
     fleet: np.ndarray
     battery: np.ndarray
-    berth: np.ndarray
+    station: np.ndarray
     breakdown: np.ndarray
     unit: np.ndarray
     class_weight: np.ndarray
@@ -211,8 +211,7 @@ def make_mean(measure: Callable[..., float], of_pair: bool) -> Callable[..., flo
     def mean(self, what, vehicle):
         priority = offers.find_priority(self.problem, self.state, self.b, vehicle)
         total, n = 0.0, 0
-        for k in range(self.queue()):
-            task = self.state.pool[self.b, k]
+        for task in self.state.pool[self.b, : self.queue()]:
             if offers.is_offered(self.problem, self.state, self.b, vehicle, task, priority):
                 n += 1
                 if of_pair:
@@ -237,7 +236,7 @@ def list_tables(problem):
         problem.record,
         problem.fleet,
         problem.battery,
-        problem.berth,
+        problem.station,
         problem.breakdown,
         problem.unit,
         problem.class_weight,

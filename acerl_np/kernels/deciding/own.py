@@ -38,7 +38,7 @@ class OwnPairs(NamedTuple):
     words: np.ndarray
 
 
-class View(NamedTuple):
+class FloorView(NamedTuple):
     """What the loop over pairs works on."""
 
     problem: Tables
@@ -95,7 +95,7 @@ def make_rating(function: Callable[[Floor, int, int], float]) -> Callable[..., N
 def rate_pairs(problem, state, b, rate, pairs, key, decision):
     """Write what a user's function says of each of the pairs."""
     tables, rows = list_tables(problem), list_rows(state)
-    view = View(tables, rows, pairs.vehicle, pairs.task, pairs.value)
+    view = FloorView(tables, rows, pairs.vehicle, pairs.task, pairs.value)
     call_own(rate, pairs.words, view, key, b, decision, pairs.n[0])
 
 

@@ -32,8 +32,7 @@ def weigh_ahp(problem, state, b, v, rule):
     distance = problem.distance[problem.instance[i].layout]
     priority = find_priority(problem, state, b, v)
     count = 0
-    for k in range(state.episode[b].pool_size):
-        task = state.pool[b, k]
+    for task in state.pool[b, : state.episode[b].pool_size]:
         if is_offered(problem, state, b, v, task, priority):
             count += 1
             due_weight += S.find_due(problem, state, b, task)

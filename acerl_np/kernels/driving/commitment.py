@@ -133,7 +133,7 @@ def recall_vehicle(problem, state, b, v):
         vehicle.stand_site = -1
 
 
-@S.unless_errands(lambda problem, state, b, v, task: False)
+@S.unless_auxiliary(False)
 def take_over(problem, state, b, v, task):
     """Let vehicle v leave what it does for a task, and another one lose that; whether v has it already."""
     before = state.task[b, task].vehicle
@@ -159,7 +159,7 @@ def assign_task(problem, state, b, v, position):
     state.episode[b].n_decisions += 1
 
     vehicle = state.vehicle[b, v]
-    if S.has_errands(problem, i) and take_over(problem, state, b, v, task):
+    if S.has_auxiliary(problem, i) and take_over(problem, state, b, v, task):
         return
     vehicle.task = task
     vehicle.status = S.WORKING
@@ -223,7 +223,7 @@ def send_vehicle(problem, state, b, v, status, site):
     metres, slowdown, leaves = trips.set_out(problem, state, b, v, site)
     vehicle.driven += metres
     vehicle.empty += metres
-    ticks = ways.count_errand(problem, i, v, metres, slowdown, not halted)
+    ticks = ways.count_move(problem, i, v, metres, slowdown, not halted)
     vehicle.event_tick = leaves + ticks
 
 
@@ -244,7 +244,7 @@ def find_turn_of(problem, state, b, task):
     return size
 
 
-@S.unless_errands(lambda problem, state, b: None)
+@S.unless_auxiliary()
 def open_round(problem, state, b):
     """Put tasks that are not loaded yet between the waiting ones, so that all may change."""
     i = state.episode[b].instance
@@ -266,7 +266,7 @@ def open_round(problem, state, b):
         state.episode[b].pool_size = size + 1
 
 
-@S.unless_errands(lambda problem, state, b: None)
+@S.unless_auxiliary()
 def close_round(problem, state, b):
     """Let the tasks that nobody else took go on with their vehicles."""
     if problem.instance[state.episode[b].instance].max_changes < 0:

@@ -9,7 +9,7 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
-@S.unless_errands(lambda problem, state, b, v: False)
+@S.unless_auxiliary(False)
 def has_battery(problem, state, b, v):
     """Whether vehicle v has a battery."""
     return problem.battery[state.episode[b].instance, v].capacity > 0
@@ -25,7 +25,7 @@ def find_rate(battery, status):
     return battery.empty
 
 
-@S.unless_traffic(lambda problem, state, b, v: False)
+@S.unless_traffic(False)
 def meets_under_way(problem, state, b, v):
     """Whether vehicle v drives where vehicles meet: its plan tells what it uses."""
     meets = S.has_traffic(problem, state.episode[b].instance)
@@ -52,7 +52,7 @@ def find_level(problem, state, b, v, tick):
     return max(np.int64(0), level - find_rate(battery, status) * (tick - since))
 
 
-@S.unless_errands(lambda problem, state, b, v: None)
+@S.unless_auxiliary()
 def set_level(problem, state, b, v):
     """Write the level of vehicle v at this tick, before what it does changes."""
     if has_battery(problem, state, b, v):
@@ -109,9 +109,9 @@ def find_charged(problem, state, b, v, level):
 def find_back(problem, i, v, site):
     """Return the ticks of vehicle v from a site to the nearest charger, `NEVER` where no way leads."""
     back = S.NEVER
-    for k in range(problem.berth.shape[1]):
-        if problem.berth[i, k].charges:
-            back = min(back, ways.count_way(problem, i, v, site, problem.berth[i, k].site))
+    for k in range(problem.station.shape[1]):
+        if problem.station[i, k].charges:
+            back = min(back, ways.count_way(problem, i, v, site, problem.station[i, k].site))
     return back
 
 
@@ -169,14 +169,14 @@ def is_plenty(problem, state, b, v, task, level):
     return level >= battery.critical + reserve(problem, i, plenty) and not halted
 
 
-@S.unless_errands(lambda problem, state, b, v: True)
+@S.unless_auxiliary(True)
 def is_sure(problem, state, b, v):
     """Whether vehicle v has the energy for any task, and a way to it, without a look."""
     lacks = problem.instance[state.episode[b].instance].lacks_ways
     return not lacks and not has_battery(problem, state, b, v)
 
 
-@S.unless_errands(lambda problem, state, b, v, task: True)
+@S.unless_auxiliary(True)
 def can_serve(problem, state, b, v, task):
     """Whether vehicle v, which is free, has a way to a task and holds what that needs."""
     if is_sure(problem, state, b, v):
@@ -187,7 +187,7 @@ def can_serve(problem, state, b, v, task):
     return level >= find_own_need(problem, state, b, v, task)
 
 
-@S.unless_errands(lambda problem, state, b, v: False)
+@S.unless_auxiliary(False)
 def is_exhausted(problem, state, b, v):
     """Whether vehicle v has a battery that is empty at this tick."""
     if not has_battery(problem, state, b, v):

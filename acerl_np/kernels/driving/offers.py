@@ -37,8 +37,7 @@ def find_priority(problem, state, b, v):
     i = state.episode[b].instance
     highest = -np.inf
     if problem.instance[i].has_priorities:
-        for k in range(state.episode[b].pool_size):
-            task = state.pool[b, k]
+        for task in state.pool[b, : state.episode[b].pool_size]:
             priority = problem.record[i, task].priority
             if priority > highest and may_take(problem, state, b, v, task):
                 highest = priority
@@ -62,8 +61,8 @@ def has_choice(problem, state, b, v):
     i = state.episode[b].instance
     if problem.fleet[i, v].capacity == 0.0 and energy.is_sure(problem, state, b, v):
         return True
-    for k in range(n_waiting):
-        if may_take(problem, state, b, v, state.pool[b, k]):
+    for task in state.pool[b, :n_waiting]:
+        if may_take(problem, state, b, v, task):
             return True
     return False
 
@@ -79,7 +78,7 @@ def is_decision_due(problem, state, b):
     return False
 
 
-@S.unless_errands(lambda problem, state, b, task: False)
+@S.unless_auxiliary(False)
 def comes_unasked(problem, state, b, task):
     """Whether an expected task will be known without any decision: what it follows is delivered."""
     if state.job[b, task].known < S.NEVER:

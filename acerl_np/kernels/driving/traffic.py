@@ -9,7 +9,7 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel
 
 
-@S.unless_traffic(lambda problem, state, b, v: None)
+@S.unless_traffic()
 def forget_plan(problem, state, b, v):
     """Let vehicle v have planned nothing, as an episode begins."""
     state.plan[b, v, 0, :] = 0
@@ -36,7 +36,7 @@ def find_next_visit(plan, tick):
     return k
 
 
-@S.unless_traffic(lambda state, b, v, tick: None)
+@S.unless_traffic()
 def locate(state, b, v, tick):
     """Write which site vehicle v has visited last at a tick, and on which edge it is."""
     plan, vehicle = state.plan[b, v], state.vehicle[b, v]
@@ -66,21 +66,21 @@ def add_metres(problem, state, b, v, first, sign):
 
 @inner_kernel
 def write_plan(problem, state, b, v, task, last, start):
-    """Write the way that ends with a label in place of the visits of vehicle v from `start` on.
+    """Write the way that ends with a node in place of the visits of vehicle v from `start` on.
 
     Visits before that, which no one else must know any more, are forgotten. Return the ticks at which the
     task is loaded and delivered, 0 both without one, -1 both if the plan has no room for the way.
     """
     i, now = state.episode[b].instance, state.episode[b].time
-    label, plan = state.label, state.plan[b, v]
-    road = problem.road[problem.instance[i].layout]
-    n_lists = len(road) + problem.zone.shape[1]
-    width = len(road) + label[n_lists].first
+    node, plan = state.node, state.plan[b, v]
+    adjacency = problem.adjacency[problem.instance[i].layout]
+    n_lists = len(adjacency) + problem.block_member.shape[1]
+    width = len(adjacency) + node[n_lists].first
     since = plan[start, S.PLAN_IN] if start > 0 else now
     first = min(1, start)
-    while first < start and not lanes.is_held(problem, i, plan, first, now):
+    while first < start and not lanes.is_reserved(problem, i, plan, first, now):
         first += 1
-    while first > 1 and road[plan[first, S.PLAN_SITE], S.ROAD_TWIN] >= 0:
+    while first > 1 and adjacency[plan[first, S.PLAN_SITE], S.SPOT_NEXT] >= 0:
         first -= 1  # by which way it is in its blocks is told by the visits before
     kept = start - first
     for k in range(first, start):
@@ -88,7 +88,7 @@ def write_plan(problem, state, b, v, task, last, start):
             plan[k - first + 1, field] = plan[k, field]
     n, a = 0, last
     while a >= 0:
-        before = label[a].before
+        before = node[a].before
         n += before < 0 or before // width == a // width
         a = before
     if kept + n >= len(plan):
@@ -98,17 +98,17 @@ def write_plan(problem, state, b, v, task, last, start):
     out, stay, loaded, end = S.NEVER, np.int64(0), np.int64(0), np.int64(0)
     a = last
     while a >= 0:
-        before, tick = label[a].before, label[a].tick
+        before, tick = node[a].before, node[a].tick
         if before < 0 or before // width == a // width:
-            plan[at, S.PLAN_SITE] = lanes.find_site(problem, i, label[a].spot)
+            plan[at, S.PLAN_SITE] = lanes.find_site(problem, i, node[a].spot)
             plan[at, S.PLAN_IN], plan[at, S.PLAN_OUT], plan[at, S.PLAN_STAY] = tick, out, stay
-            at, out, stay = at - 1, label[a].leaves, np.int64(0)
+            at, out, stay = at - 1, node[a].leaves, np.int64(0)
         elif a // width == planner.REST:
             plan[0, S.PLANNED_DELIVERY], end = at, tick
-            stay += tick - label[before].tick
+            stay += tick - node[before].tick
         else:
             ready = np.int64(np.ceil(S.find_ready(problem, state, b, task)))
-            plan[0, S.PLANNED_PICKUP], loaded = at, max(label[before].tick, ready)
+            plan[0, S.PLANNED_PICKUP], loaded = at, max(node[before].tick, ready)
             stay += tick - loaded
         a = before
     plan[kept + 1, S.PLAN_IN] = since
@@ -117,7 +117,7 @@ def write_plan(problem, state, b, v, task, last, start):
     return loaded, end
 
 
-@S.unless_traffic(lambda problem, state, b, v, task, goal: None)
+@S.unless_traffic()
 def take_way(problem, state, b, v, task, goal):
     """Plan the way of the free vehicle v from where it may turn, and write when it loads and is done.
 
@@ -155,7 +155,7 @@ def take_way(problem, state, b, v, task, goal):
     vehicle.pause = loaded - came
 
 
-@S.unless_traffic(lambda problem, state, b, v: None)
+@S.unless_traffic()
 def go_to_rest(problem, state, b, v):
     """Let vehicle v, which has just become idle, go on to where its plan ends, if it is not there."""
     plan, vehicle = state.plan[b, v], state.vehicle[b, v]
@@ -188,32 +188,32 @@ def measure_delay(problem, state, b, v):
     return vehicle.event_tick - start - pause - alone
 
 
-@S.unless_traffic(lambda problem, state, b, v: None)
+@S.unless_traffic()
 def add_delay(problem, state, b, v):
     """Note how much longer vehicle v, which delivers now, has driven for its task."""
     state.vehicle[b, v].delay += np.float64(measure_delay(problem, state, b, v))
 
 
 @inner_kernel
-def push_plans(problem, state, b, n_held):
+def push_plans(problem, state, b, n_reserved):
     """Delay what all have planned, in the order of the plans, until nobody is in another's way.
 
-    `State.held` has the times as they were planned. Ends only grow, and nobody waits for who comes later,
+    `State.reserved` has the times as they were planned. Ends only grow, and nobody waits for who comes later,
     so each round settles one entry at least. Plans that are no such order end the episode as stuck.
     """
     i, now = state.episode[b].instance, state.episode[b].time
-    label, held, headway = state.label, state.held, problem.instance[i].headway
+    node, reserved, headway = state.node, state.reserved, problem.instance[i].headway
     shared = not problem.instance[i].lanes_apart
-    road = problem.road[problem.instance[i].layout]
-    n_sites, moves, rounds = problem.least.shape[1], True, 0
+    adjacency = problem.adjacency[problem.instance[i].layout]
+    n_sites, moves, rounds = problem.time_bound.shape[1], True, 0
     while moves:
-        if rounds > n_held:
+        if rounds > n_reserved:
             state.episode[b].phase = S.STUCK
             return
         moves, rounds = False, rounds + 1
         for site in range(n_sites):
-            for at in range(label[site].first, label[site + 1].first):
-                entry = held[at]
+            for at in range(node[site].first, node[site + 1].first):
+                entry = reserved[at]
                 following = entry.next
                 if following < 0 or entry.next_in < now:
                     continue
@@ -221,32 +221,38 @@ def push_plans(problem, state, b, n_held):
                 out, arrives = plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]
                 if entry.until >= now:
                     out = max(out, plan[k, S.PLAN_IN] + plan[k, S.PLAN_STAY])
-                begin, end = label[following].first, label[following + 1].first
+                begin, end = node[following].first, node[following + 1].first
                 for other in range(begin, end if shared else begin):
-                    if held[other].next == site and comes_before(held, other, at):
-                        out = max(out, read_arrival(state, b, held, other))
-                for other in range(label[site].first, label[site + 1].first):
-                    if held[other].next == following and comes_before(held, other, at):
-                        out = max(out, read_departure(state, b, held, other) + headway)
-                        arrives = max(arrives, read_arrival(state, b, held, other) + headway)
+                    if reserved[other].next == site and comes_before(reserved, other, at):
+                        out = max(out, read_arrival(state, b, reserved, other))
+                for other in range(node[site].first, node[site + 1].first):
+                    if reserved[other].next == following and comes_before(reserved, other, at):
+                        out = max(out, read_departure(state, b, reserved, other) + headway)
+                        arrives = max(arrives, read_arrival(state, b, reserved, other) + headway)
                 if S.has_blocks(problem):
                     v, spot = entry.vehicle, lanes.find_spot(problem, i, plan, k)
-                    way = lanes.find_way(road, spot, following)
+                    way = lanes.find_way(adjacency, spot, following)
                     clear = find_end(problem, state, b, v, spot, 1 + way, entry.until)
-                    out, spot = max(out, clear), road[spot, S.ROAD_NEIGHBOURS + way]
+                    out, spot = max(out, clear), adjacency[spot, S.SPOT_NEIGHBOURS + way]
                     clear = find_end(problem, state, b, v, spot, 0, entry.next_in)
                     arrives = max(arrives, clear)
                 if entry.until < now:
                     out = entry.until
                 arrives = max(arrives, out + entry.next_in - entry.until)
-                if not lanes.is_aside(problem, i, following):
-                    is_wide = road[following, S.ROAD_HOLDS] > 1
+                if not lanes.is_off_lane(problem, i, following):
+                    is_wide = adjacency[following, S.SPOT_HOLDS] > 1
                     for other in range(begin, end):
-                        own = held[other].vehicle == entry.vehicle
+                        own = reserved[other].vehicle == entry.vehicle
                         # Where there is room beside others, it follows those who were to have left.
-                        gone = held[other].until + headway if is_wide else held[other].since + 1
-                        if held[other].next >= 0 and not own and gone <= entry.next_in:
-                            arrives = max(arrives, read_departure(state, b, held, other) + headway)
+                        gone = (
+                            reserved[other].until + headway
+                            if is_wide
+                            else reserved[other].since + 1
+                        )
+                        if reserved[other].next >= 0 and not own and gone <= entry.next_in:
+                            arrives = max(
+                                arrives, read_departure(state, b, reserved, other) + headway
+                            )
                 moves |= out > plan[k, S.PLAN_OUT] or arrives > plan[k + 1, S.PLAN_IN]
                 plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN] = out, arrives
     for v in range(problem.instance[i].n_vehicles):
@@ -255,44 +261,44 @@ def push_plans(problem, state, b, n_held):
 
 @inner_kernel
 def find_end(problem, state, b, v, spot, place, begins):
-    """Return until when, as pushed, others than v are in the blocks of a place, as in `Problem.claim`.
+    """Return until when, as pushed, others than v are in the blocks of a place.
 
-    Of those who were to be there before a tick.
+    Of those who were to be there before a tick. The place is as in `Problem.block_reservation`.
     """
-    i, label, found = state.episode[b].instance, state.label, np.int64(0)
-    for claim in problem.claim[problem.instance[i].layout, spot, place]:
-        if claim[0] < 0:
+    i, node, found = state.episode[b].instance, state.node, np.int64(0)
+    for reservation in problem.block_reservation[problem.instance[i].layout, spot, place]:
+        if reservation[0] < 0:
             break
-        first = problem.road.shape[1] + claim[0]
-        for at in range(label[first].first, label[first + 1].first):
-            entry = state.held[at]
+        first = problem.adjacency.shape[1] + reservation[0]
+        for at in range(node[first].first, node[first + 1].first):
+            entry = state.reserved[at]
             u, k, part = entry.vehicle, entry.visit, entry.next_in
-            joins = claim[1] >= 0 and entry.next == claim[1]
+            joins = reservation[1] >= 0 and entry.next == reservation[1]
             if u != v and not joins and entry.since < begins:
                 found = max(found, lanes.find_inside(problem, i, state.plan[b, u], k, part)[1])
     return found
 
 
 @inner_kernel
-def comes_before(held, other, own):
+def comes_before(reserved, other, own):
     """Whether an entry of another vehicle leaves its site before an own one, as it was planned."""
-    if held[other].vehicle == held[own].vehicle:
+    if reserved[other].vehicle == reserved[own].vehicle:
         return False
-    if held[other].until != held[own].until:
-        return held[other].until < held[own].until
-    return held[other].next_in < held[own].next_in
+    if reserved[other].until != reserved[own].until:
+        return reserved[other].until < reserved[own].until
+    return reserved[other].next_in < reserved[own].next_in
 
 
 @inner_kernel
-def read_departure(state, b, held, entry):
+def read_departure(state, b, reserved, entry):
     """Return when the vehicle of an entry leaves its site, as far as it has been pushed."""
-    return state.plan[b, held[entry].vehicle, held[entry].visit, S.PLAN_OUT]
+    return state.plan[b, reserved[entry].vehicle, reserved[entry].visit, S.PLAN_OUT]
 
 
 @inner_kernel
-def read_arrival(state, b, held, entry):
+def read_arrival(state, b, reserved, entry):
     """Return when the vehicle of an entry is at its next site, as far as it has been pushed."""
-    return state.plan[b, held[entry].vehicle, held[entry].visit + 1, S.PLAN_IN]
+    return state.plan[b, reserved[entry].vehicle, reserved[entry].visit + 1, S.PLAN_IN]
 
 
 @inner_kernel
@@ -317,7 +323,7 @@ def note_delay(problem, state, b, v):
     vehicle.event_tick = end
 
 
-@S.unless_traffic(lambda problem, state, b, v, ticks: None)
+@S.unless_traffic()
 def halt(problem, state, b, v, ticks):
     """Let vehicle v stand where it was a tick ago, for so many ticks; then it drives on, without its task.
 
@@ -335,16 +341,16 @@ def halt(problem, state, b, v, ticks):
     plan[0, S.PLANNED_PICKUP] = plan[0, S.PLANNED_DELIVERY] = 0
     for j in range(k, plan[0, S.PLANNED_VISITS] + 1):
         plan[j, S.PLAN_STAY] = 0
-    while not lanes.is_aside(problem, i, plan[end, S.PLAN_SITE]):
+    while not lanes.is_off_lane(problem, i, plan[end, S.PLAN_SITE]):
         end += 1
     plan[0, S.PLANNED_VISITS], plan[end, S.PLAN_OUT] = end, S.NEVER
     add_metres(problem, state, b, v, k + drives, 1.0)
-    n_held = lanes.sort_held(problem, state, b, np.int64(-1))
+    n_reserved = lanes.sort_reservations(problem, state, b, np.int64(-1))
     if drives:
         plan[k + 1, S.PLAN_IN] += until - (now - 1)
     elif k < end:
         plan[k, S.PLAN_OUT] = max(plan[k, S.PLAN_OUT], until)
-    push_plans(problem, state, b, n_held)
+    push_plans(problem, state, b, n_reserved)
 
 
 @S.unless_traffic(lambda problem, state, b, v, level, until: (level, S.NEVER))

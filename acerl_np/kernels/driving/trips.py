@@ -127,7 +127,7 @@ def locate_vehicle(problem, state, b, v, tick):
         vehicle.site = vehicle.edge_from
 
 
-@S.unless_errands(lambda problem, state, b, v: None)
+@S.unless_auxiliary()
 def finish_edge(problem, state, b, v):
     """Set vehicle v on what is left of the edge to the site where it may turn; a new way begins there."""
     i, now = state.episode[b].instance, state.episode[b].time
@@ -152,7 +152,7 @@ def finish_edge(problem, state, b, v):
     vehicle.trip_pace = vehicle.stand_pace
 
 
-@S.unless_errands(lambda state, b, v, site, tick: None)
+@S.unless_auxiliary()
 def note_trip(state, b, v, site, tick):
     """Note that vehicle v begins a way at a site, for `find_turn`."""
     vehicle = state.vehicle[b, v]

@@ -38,7 +38,7 @@ def slow_part(problem, i, v, a, b, metres):
     return metres / find_pace(problem, i, v, a, b) - metres / problem.fleet[i, v].speed
 
 
-@S.unless_errands(lambda state, b, v: False)
+@S.unless_auxiliary(False)
 def may_turn(state, b, v):
     """Whether vehicle v drives, queues or charges, and may turn to a task."""
     return state.vehicle[b, v].stand_site >= 0
@@ -51,7 +51,7 @@ def find_stand(state, b, v):
     return state.vehicle[b, v].stand_site if stands else state.vehicle[b, v].site
 
 
-@S.unless_errands(lambda state, b, v: 0.0)
+@S.unless_auxiliary(0.0)
 def find_delay(state, b, v):
     """Return in how many seconds a free vehicle is where it sets out."""
     if not may_turn(state, b, v):
@@ -59,7 +59,7 @@ def find_delay(state, b, v):
     return np.float64(state.vehicle[b, v].stand_tick - state.episode[b].time)
 
 
-@S.unless_errands(lambda state, b, v: 0.0)
+@S.unless_auxiliary(0.0)
 def find_rest(state, b, v):
     """Return how many metres a free vehicle still drives to where it sets out."""
     # Where distances are cut, it may be there before its pace says so.
@@ -146,7 +146,7 @@ def count_trip(problem, i, v, task, metres, slowdown, truncates):
 
 
 @inner_kernel
-def count_errand(problem, i, v, metres, slowdown, truncates):
+def count_move(problem, i, v, metres, slowdown, truncates):
     """Return the ticks of vehicle v on a way without a task, as `count_trip` counts those of one."""
     if truncates:
         metres = S.measure_distance(metres, problem.instance[i].truncates)

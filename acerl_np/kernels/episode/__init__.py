@@ -1,1 +1,1 @@
-"""One tick of an episode: breakdowns, repairs, deliveries, arrivals; errands and chains as its hooks."""
+"""One tick of an episode: breakdowns, repairs, deliveries, arrivals; auxiliary moves and chains as hooks."""

@@ -68,7 +68,7 @@ def plan_followers(problem, state, b, task, begins, ends):
             state.job[b, other].known = max(begins, known)
 
 
-@S.unless_errands(lambda problem, state, b, task, tick: None)
+@S.unless_auxiliary()
 def queue_task(problem, state, b, task, tick):
     """Let a task that is delivered queue at its machine; what needs none is done at once."""
     i = state.episode[b].instance
@@ -140,20 +140,20 @@ def release_tasks(problem, state, b, tick):
     return state.episode[b].pool_size > before
 
 
-@S.unless_errands(lambda problem, state, b, tick: False)
+@S.unless_auxiliary(False)
 def go_on(problem, state, b, tick):
     """Let machines go on, then tasks wait that are known at a tick; return whether there are any."""
     run_machines(problem, state, b, tick)
     return release_tasks(problem, state, b, tick)
 
 
-@S.unless_errands(lambda problem, state, b, task: 0.0)
+@S.unless_auxiliary(0.0)
 def find_done(problem, state, b, task):
     """Return when the processing of a delivered task ends."""
     return np.float64(state.job[b, task].done)
 
 
-@S.unless_errands(lambda problem, state, b: S.NEVER)
+@S.unless_auxiliary(S.NEVER)
 def find_chain_tick(problem, state, b):
     """Return the tick at which a machine is done next or an expected task is known, `NEVER` for none."""
     tick = S.NEVER

@@ -1,9 +1,9 @@
 """One episode, from event to event: arrivals, finishes, breakdowns, repairs, assignments.
 
 The clock jumps: nothing happens between two events, so `advance_events` goes straight to the next
-tick at which a vehicle or a task changes, and stops where a decision is due. What `errands` and `chains` do,
-and call-backs, is none of the paper's: these hooks do nothing where an instance has no such thing, and are
-not compiled where no instance has.
+tick at which a vehicle or a task changes, and stops where a decision is due. What `auxiliary` and `chains`
+do, and call-backs, is none of the paper's: these hooks do nothing where an instance has no such thing, and
+are not compiled where no instance has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.driving import commitment, energy, offers, traffic
-from acerl_np.kernels.episode import breakdowns, chains, errands
+from acerl_np.kernels.episode import auxiliary, breakdowns, chains
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.records import clear_records
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -26,8 +26,8 @@ def find_next_tick(problem, state, b):
         tick = problem.arrival_tick[i, n_arrived]
     if S.is_chained(problem, i):
         tick = min(tick, chains.find_chain_tick(problem, state, b))
-    if S.has_errands(problem, i):
-        tick = min(tick, errands.find_errand_tick(problem, state, b))
+    if S.has_auxiliary(problem, i):
+        tick = min(tick, auxiliary.find_auxiliary_tick(problem, state, b))
     for v in range(problem.instance[i].n_vehicles):
         vehicle = state.vehicle[b, v]
         if vehicle.status != S.IDLE:
@@ -83,13 +83,13 @@ def process_tick(problem, state, b, tick):
     state.episode[b].time = tick
     opens = breakdowns.break_and_repair(problem, state, b, tick)
     opens |= finish_tasks(problem, state, b, tick)
-    if S.has_errands(problem, i):
-        opens |= errands.end_errands(problem, state, b, tick)
+    if S.has_auxiliary(problem, i):
+        opens |= auxiliary.end_auxiliary(problem, state, b, tick)
     if S.is_chained(problem, i):
         opens |= chains.go_on(problem, state, b, tick)
     opens |= add_arrivals(problem, state, b, tick)
-    if S.has_errands(problem, i):
-        opens |= errands.find_free(problem, state, b)
+    if S.has_auxiliary(problem, i):
+        opens |= auxiliary.find_free(problem, state, b)
     if opens:
         state.episode[b].waits = 0
         commitment.open_round(problem, state, b)
@@ -136,8 +136,8 @@ def pass_tick(problem, state, b, due):
     if is_over and state.episode[b].n_processed == 0:
         finish_episode(problem, state, b)
         return
-    if S.has_errands(problem, i):
-        errands.settle_tick(problem, state, b)
+    if S.has_auxiliary(problem, i):
+        auxiliary.settle_tick(problem, state, b)
     tick = min(due, find_next_tick(problem, state, b))
     if tick == S.NEVER:
         state.episode[b].phase = S.STUCK
@@ -156,15 +156,15 @@ def pass_ticks(problem, state, b):
 
 
 @kernel
-def advance_errands(problem, state, b):
-    """Advance an episode of vehicles with errands: too much to be part of every kernel that advances one."""
+def advance_auxiliary(problem, state, b):
+    """Advance an episode with auxiliary moves: too much to be part of every kernel that advances one."""
     pass_ticks(problem, state, b)
 
 
-@S.unless_errands(lambda problem, state, b: pass_ticks(problem, state, b))
+@S.unless_auxiliary(lambda problem, state, b: pass_ticks(problem, state, b))
 def advance_events(problem, state, b):
     """Advance episode b to its next decision or to its end."""
-    advance_errands(problem, state, b)
+    advance_auxiliary(problem, state, b)
 
 
 @inner_kernel
@@ -194,8 +194,8 @@ def open_episode(problem, state, b, instance):
         vehicle.place = -1
         if S.has_traffic(problem, instance):
             traffic.forget_plan(problem, state, b, v)
-        if S.has_errands(problem, instance):
-            errands.begin_parked(problem, state, b, v)
+        if S.has_auxiliary(problem, instance):
+            auxiliary.begin_parked(problem, state, b, v)
         breakdowns.plan_breakdown(problem, state, b, v, np.int64(-1))
 
 

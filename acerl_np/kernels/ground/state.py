@@ -15,7 +15,9 @@ Times are seconds, ticks whole seconds, lengths metres.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +50,7 @@ INSTANCE = describe_record(
             "horizon",
             "quickest",
             "has_priorities",
-            "errands",
+            "auxiliary",
             "max_changes",
             "park_after",
             "chained",
@@ -62,7 +64,7 @@ INSTANCE = describe_record(
 )
 
 # Then the spots to which edges lead.
-ROAD_ASIDE, ROAD_HOLDS, ROAD_DEGREE, ROAD_SITE, ROAD_TWIN, ROAD_NEIGHBOURS = range(6)
+SPOT_OFF_LANE, SPOT_HOLDS, SPOT_DEGREE, SPOT_SITE, SPOT_NEXT, SPOT_NEIGHBOURS = range(6)
 
 ENDS = describe_record({np.int64: ("pickup", "delivery")})
 
@@ -97,7 +99,7 @@ BATTERY = describe_record(
     }
 )
 
-BERTH = describe_record({np.int64: ("site", "places", "charges")})
+STATION = describe_record({np.int64: ("site", "places", "charges")})
 
 BREAKDOWN = describe_record({np.int64: ("tick", "repair_ticks")})
 
@@ -207,9 +209,9 @@ N_PLAN_FIELDS = 4
 PLAN_SITE, PLAN_IN, PLAN_OUT, PLAN_STAY = range(N_PLAN_FIELDS)
 PLANNED_VISITS, PLANNED_PICKUP, PLANNED_DELIVERY, PLANNED_FROM = range(N_PLAN_FIELDS)
 
-HELD = describe_record({np.int64: ("since", "until", "next", "next_in", "vehicle", "visit")})
+RESERVATION = describe_record({np.int64: ("since", "until", "next", "next_in", "vehicle", "visit")})
 
-LABEL = describe_record(
+NODE = describe_record(
     {
         np.int64: (
             "tick",
@@ -252,7 +254,7 @@ class Problem(NamedTuple):
         horizon : tick after which an episode is stopped, `NEVER` for none
         quickest : whether routes are the quickest instead of the shortest, 0 or 1
         has_priorities : whether some task has a priority above 0, 0 or 1
-        errands : whether vehicles may drive without a task or be called back, 0 or 1
+        auxiliary : whether vehicles may drive without a task or be called back, 0 or 1
         max_changes : how often a task may be called back before it is loaded, -1 for never
         park_after : ticks after which an idle vehicle drives to a parking place, `NEVER` for none
         chained : whether tasks follow others, are processed, or announced, 0 or 1
@@ -292,7 +294,7 @@ class Problem(NamedTuple):
         critical, resume, good, full : thresholds of the level, ascending
         tow : ticks until a vehicle that stands with an empty battery may go on
         plenty : above the critical level, enough for any task at once, without its handling
-    berth : ndarray(BERTH, (I, N)), chargers and parking places
+    station : ndarray(STATION, (I, N)), chargers and parking places
         site, places : how many vehicles charge, or park, there at once
         charges : 1 for a charger, 0 for a parking place
     start_site : ndarray(int64, (I, V))
@@ -312,22 +314,23 @@ class Problem(NamedTuple):
         GOAL_COST : in what has a limit
     class_weight : ndarray(float64, (n,)), weight of a task of priority 0, 1, ... n - 1 and above in the mean
         tardiness, the share of late tasks and the mean waiting
-    road : ndarray(int64, (L, P, n)), spots of floors on which vehicles meet: sites, and in blocks of one
+    adjacency : ndarray(int64, (L, P, n)), spots of floors on which vehicles meet: sites, and in blocks of one
         direction sites by the way in, see `problem.spots`; if no vehicles meet, L is 0, as below
-        ROAD_ASIDE : whether who stands there stands clear of the lane, 0 or 1
-        ROAD_HOLDS : how many vehicles it holds at once, unless it lies aside
-        ROAD_DEGREE : number of edges that lead away; their ends, spots, from ROAD_NEIGHBOURS on
-        ROAD_SITE, ROAD_TWIN : where it is, and the next spot there, -1 for none
-    claim : ndarray(int64, (L, P, 1 + degree, n, 2)), blocks that who is at a spot, or on each of its edges,
-        is inside of, and the edge by which it came in, -1 where that does not matter; both -1 after the last;
-        without blocks n is 0
-    zone : ndarray(int64, (L, K, n, 2)), spots inside of each block, and the edge as above; -1 after the last
-    least : ndarray(float64, (L, S, S + 1)), s, what no vehicle's way to each site is quicker than; the last
-        is to the nearest site aside
-    errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands, its tasks are
+        SPOT_OFF_LANE : whether who stands there stands clear of the lane, 0 or 1
+        SPOT_HOLDS : how many vehicles it holds at once, unless it lies aside
+        SPOT_DEGREE : number of edges that lead away; their ends, spots, from SPOT_NEIGHBOURS on
+        SPOT_SITE, SPOT_NEXT : where it is, and the next spot there, -1 for none
+    block_reservation : ndarray(int64, (L, P, 1 + degree, n, 2))
+        Blocks that who is at a spot, or on each of its edges, is inside of, and the edge by which it came in,
+        -1 where that does not matter; both -1 after the last; without blocks n is 0.
+    block_member : ndarray(int64, (L, K, n, 2))
+        Spots inside of each block, and the edge as above; -1 after the last.
+    time_bound : ndarray(float64, (L, S, S + 1)), s
+        What no vehicle's way to each site is quicker than; the last is to the nearest site off the lane.
+    auxiliary : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance move without a task, its tasks are
         chained, or a live floor lacks a way, or (0, m, n) if vehicles of some meet, whose plans then hold n
-        visits less one, each up to m entries of `State.held`, or (0, m, n, 0) if one of their floors has
-        blocks; see `unless_errands`, `unless_traffic`, `has_blocks`
+        visits less one, each up to m entries of `State.reserved`, or (0, m, n, 0) if one of their floors has
+        blocks; see `unless_auxiliary`, `unless_traffic`, `has_blocks`
     """
 
     distance: np.ndarray
@@ -345,18 +348,18 @@ class Problem(NamedTuple):
     servers: np.ndarray
     fleet: np.ndarray
     battery: np.ndarray
-    berth: np.ndarray
+    station: np.ndarray
     start_site: np.ndarray
     breakdown: np.ndarray
     scaling: np.ndarray
     unit: np.ndarray
     goal: np.ndarray
     class_weight: np.ndarray
-    road: np.ndarray
-    claim: np.ndarray
-    zone: np.ndarray
-    least: np.ndarray
-    errands: np.ndarray
+    adjacency: np.ndarray
+    block_reservation: np.ndarray
+    block_member: np.ndarray
+    time_bound: np.ndarray
+    auxiliary: np.ndarray
 
 
 class State(NamedTuple):
@@ -438,24 +441,24 @@ class State(NamedTuple):
     plan : ndarray(int64, (B, V, n, N_PLAN_FIELDS)), visits of sites, past and planned; V is 0 if nobody meets
         PLAN_SITE, PLAN_IN, PLAN_OUT : when the site is reached and left, `NEVER` at the end
         PLAN_STAY : ticks of handling there
-    held : ndarray(HELD, (V * n * m,)), scratch: what others hold, see `lanes.sort_held`
+    reserved : ndarray(RESERVATION, (V * n * m,)), scratch: what others hold, see `lanes.sort_reservations`
         since, until, next, next_in : of a visit, and of the next one; next is -1 if the
             spot is held as another is inside of its block. In the list of a block next is the edge by
-            which one came in, as in `Problem.claim`, and next_in 1 for who is on an edge, 0 at a spot
+            which one came in, as in `Problem.block_reservation`, and next_in 1 on an edge, 0 at a spot
         vehicle, visit : whose it is, and which of its plan
-    label : ndarray(LABEL, (n,)), scratch of all rows' searches, see `planner.search_way`
+    node : ndarray(NODE, (n,)), scratch of all rows' searches, see `planner.search_way`
         spot, tick : where and when it is there
         base : tick of the last stop for others, or of the start
-        before, leaves : the label before, and when that place is left
+        before, leaves : the node before, and when that place is left
         key, rank : the earliest delivery of such a way, and what comes first of equal ones
         position : its place in the heap, -1 if it is not in
-        heap : the heap's labels, in the rows of their places
+        heap : the heap's nodes, in the rows of their places
         seen, search : the search that has written it; in row 0, that at hand
-        first, filled : in the rows of spots, then of blocks, the first entry of `held`, and how
+        first, filled : in the rows of spots, then of blocks, the first entry of `reserved`, and how
             many are written; where there are blocks, once all are, filled is in the rows of the entries
-            of `held`: the latest until of the spot's entries up to that one
-    label_seconds : ndarray(float64, (n,)), s driven since base
-    errands : ndarray(bool), as in `Problem`
+            of `reserved`: the latest until of the spot's entries up to that one
+    node_seconds : ndarray(float64, (n,)), s driven since base
+    auxiliary : ndarray(bool), as in `Problem`
     """
 
     episode: np.ndarray
@@ -470,20 +473,20 @@ class State(NamedTuple):
     vehicle: np.ndarray
     breakdown_key: np.ndarray
     plan: np.ndarray
-    held: np.ndarray
-    label: np.ndarray
-    label_seconds: np.ndarray
-    errands: np.ndarray
+    reserved: np.ndarray
+    node: np.ndarray
+    node_seconds: np.ndarray
+    auxiliary: np.ndarray
 
 
 def allocate_state(problem: Problem, n_episodes: int) -> State:
     """Return a `State` of `n_episodes` rows for any instance of `problem`; nothing is started yet."""
     n_tasks = problem.record.shape[1]
     n_jobs, n_vehicles = problem.chain.shape[1], problem.fleet.shape[1]
-    n_visits = problem.errands.shape[2] if problem.errands.ndim > 2 else 0
+    n_visits = problem.auxiliary.shape[2] if problem.auxiliary.ndim > 2 else 0
     n_planned = n_vehicles if n_visits else 0
-    n_held = n_planned * n_visits * (max(1, problem.errands.shape[1]) if n_visits else 0)
-    n_labels = 3 * (problem.road.shape[1] + n_held) + problem.zone.shape[1]
+    n_reserved = n_planned * n_visits * (max(1, problem.auxiliary.shape[1]) if n_visits else 0)
+    n_nodes = 3 * (problem.adjacency.shape[1] + n_reserved) + problem.block_member.shape[1]
     return State(
         episode=np.zeros(n_episodes, EPISODE),
         outcome=np.zeros((n_episodes, N_OUTCOME_FIELDS)),
@@ -497,54 +500,71 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
         vehicle=np.zeros((n_episodes, n_vehicles), VEHICLE),
         breakdown_key=np.zeros((n_episodes, 4), np.uint32),
         plan=np.zeros((n_episodes, n_planned, n_visits, N_PLAN_FIELDS), np.int64),
-        held=np.zeros(n_held, HELD),
-        label=np.zeros(n_labels, LABEL),
-        label_seconds=np.zeros(n_labels),
-        errands=problem.errands,
+        reserved=np.zeros(n_reserved, RESERVATION),
+        node=np.zeros(n_nodes, NODE),
+        node_seconds=np.zeros(n_nodes),
+        auxiliary=problem.auxiliary,
     )
 
 
 def take_rows(state: State, n: int) -> State:
     """Return a view of the first n rows of a state; scratch is shared."""
-    shared = {"held", "label", "label_seconds", "errands"}
+    shared = {"reserved", "node", "node_seconds", "auxiliary"}
     pairs = zip(State._fields, state, strict=True)
     return State(*(array if name in shared else array[:n] for name, array in pairs))
 
 
-NO_ERRANDS, ERRANDS = np.zeros(0, np.bool_), np.zeros((0, 0), np.bool_)
-"""What `errands` may be where nobody meets: kernels are compiled by its number of dimensions."""
+NO_AUXILIARY, AUXILIARY = np.zeros(0, np.bool_), np.zeros((0, 0), np.bool_)
+"""What `auxiliary` may be where nobody meets: kernels are compiled by its number of dimensions."""
 
 
-def unless_errands(plain: Function) -> Callable[[Function], Function]:
-    """Let kernels be compiled with `plain` in place of a function where there are neither errands nor chains.
+def unless_auxiliary(plain: Any = None) -> Callable[[Function], Function]:
+    """Let `plain` stand in place of a function where there are neither auxiliary moves nor chains.
 
-    Then what parking, batteries, call-backs and machines need costs nothing, whatever a kernel holds of it.
-    Nor does a look for ways: records have one to each task, and live floors that lack some count as errands.
-    The first argument of both is a `Problem` or a `State`.
+    `plain` is another function, or what is returned. Then parking, batteries, call-backs and machines cost
+    nothing, whatever a kernel holds of them: they are not compiled. Nor is a look for ways: records have one
+    to each task, and live floors that lack some count as if vehicles parked. The first argument of both is a
+    `Problem` or a `State`.
     """
     return _compile_from(2, plain)
 
 
-def unless_traffic(plain: Function) -> Callable[[Function], Function]:
-    """Let kernels be compiled with `plain` in place of a function where vehicles of no instance meet."""
+def unless_traffic(plain: Any = None) -> Callable[[Function], Function]:
+    """Let `plain` stand in place of a function where vehicles of no instance meet, see `unless_auxiliary`."""
     return _compile_from(3, plain)
 
 
-def _compile_from(n_dimensions: int, plain: Function) -> Callable[[Function], Function]:
-    """Let kernels be compiled with `plain` where `errands` has fewer dimensions; without, it counts as 2."""
+def _compile_from(n_dimensions: int, plain: Any) -> Callable[[Function], Function]:
+    """Let `plain` stand where `auxiliary` has fewer dimensions; without, it counts as 2."""
 
     def decorate(function: Function) -> Function:
+        own = plain if callable(plain) else _make_constant(function, plain)
+
+        @wraps(function)
+        def call(table: Any, *rest: Any) -> Any:
+            auxiliary = getattr(table, "auxiliary", AUXILIARY)
+            return (function if auxiliary.ndim >= n_dimensions else own)(table, *rest)
+
         def find(table: Any, *rest: Any) -> Function:
             fields = dict(zip(table.fields, table.types, strict=True))
-            found = fields["errands"].ndim if "errands" in fields else ERRANDS.ndim
-            return function if found >= n_dimensions else plain
+            found = fields["auxiliary"].ndim if "auxiliary" in fields else AUXILIARY.ndim
+            return function if found >= n_dimensions else own
 
-        return choose_by_type(function, find)
+        return choose_by_type(call, find)
 
     return decorate
 
 
-@unless_traffic(lambda problem, i: False)
+def _make_constant(function: Function, value: Any) -> Function:
+    """Return a function of the same arguments as another that returns a value."""
+    names = ", ".join(inspect.signature(function).parameters)
+    made: Function = eval(f"lambda {names}: value", {"value": value})
+    made.__module__ = function.__module__
+    made.__qualname__ = f"plain_{function.__qualname__}"  # machine code tells functions apart by it
+    return made
+
+
+@unless_traffic(False)
 def has_traffic(problem, i):
     """Whether vehicles of instance i meet."""
     return problem.instance[i].headway != 0
@@ -553,16 +573,16 @@ def has_traffic(problem, i):
 @inner_kernel
 def has_blocks(problem):
     """Whether vehicles meet on some floor with blocks; what these need is compiled there alone."""
-    return problem.errands.ndim > 3
+    return problem.auxiliary.ndim > 3
 
 
-@unless_errands(lambda problem, i: False)
-def has_errands(problem, i):
+@unless_auxiliary(False)
+def has_auxiliary(problem, i):
     """Whether vehicles of instance i may drive without a task or be called back."""
-    return problem.instance[i].errands != 0
+    return problem.instance[i].auxiliary != 0
 
 
-@unless_errands(lambda problem, i: False)
+@unless_auxiliary(False)
 def is_chained(problem, i):
     """Whether tasks of instance i follow others, are processed, or announced."""
     return problem.instance[i].chained != 0
@@ -681,7 +701,7 @@ def find_ready(problem, state, b, task):
     return problem.record[i, task].arrival
 
 
-@unless_errands(lambda problem, state, b, task: 0.0)
+@unless_auxiliary(0.0)
 def find_ready_in(problem, state, b, task):
     """Return the seconds until a task that is known may be loaded."""
     if not is_chained(problem, state.episode[b].instance):
@@ -690,7 +710,7 @@ def find_ready_in(problem, state, b, task):
     return max(0.0, ready - np.float64(state.episode[b].time))
 
 
-@unless_errands(lambda problem, state, b, task, tick: np.int64(0))
+@unless_auxiliary(np.int64(0))
 def find_pause(problem, state, b, task, tick):
     """Return how many ticks a vehicle that is at the pickup of a task at a tick waits until it is ready."""
     i = state.episode[b].instance
@@ -804,7 +824,7 @@ def copy_fleet(source, i, target, j):
     copy_fields(source.breakdown_key, i, target.breakdown_key, j)
 
 
-@unless_traffic(lambda source, i, target, j: None)
+@unless_traffic()
 def copy_plans(source, i, target, j):
     """Copy what vehicles have planned in row i of the State `source` to row j of the State `target`."""
     for v in range(source.plan.shape[1]):
@@ -826,7 +846,7 @@ def copy_floor(source, i, target, k):
     copy_records(source.fleet[i], 0, target.fleet[k], 0, n_vehicles)
     copy_fields(source.servers, i, target.servers, k)
     copy_records(source.battery[i], 0, target.battery[k], 0, n_vehicles)
-    copy_records(source.berth[i], 0, target.berth[k], 0, source.berth.shape[1])
+    copy_records(source.station[i], 0, target.station[k], 0, source.station.shape[1])
     copy_fields(source.start_site, i, target.start_site, k)
     copy_fields(source.scaling, i, target.scaling, k)
     copy_records(source.unit, i, target.unit, k, 1)

@@ -155,11 +155,7 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, st
             search.copy_outcome(outcome, found)
             found.actions[:] = -1
             found.actions[:n] = actions[:n]
-        accept = score <= current
-        if not accept:
-            uniform = random.draw_uniform(key, step, ACCEPT_DRAW)
-            accept = uniform < np.exp((current - score) / temperature)
-        if accept:
+        if search.is_accepted(score, current, temperature, key, step, ACCEPT_DRAW):
             genes[:] = candidate
             is_open[:] = was_open
             current = score

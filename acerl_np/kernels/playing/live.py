@@ -12,7 +12,7 @@ import numpy as np
 
 from acerl_np.kernels.deciding import deciders
 from acerl_np.kernels.driving import energy, offers, trips
-from acerl_np.kernels.episode import errands
+from acerl_np.kernels.episode import auxiliary
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing import meeting
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -23,9 +23,9 @@ FAR_TICK = np.int64(2**40)
 N_PLAN_FIELDS = 2
 PLAN_TIME, PLAN_REPAIR_TIME = range(N_PLAN_FIELDS)
 
-N_ERRAND_FIELDS = 7
-ERRAND_SINCE, ERRAND_BEGAN, ERRAND_REACHED, ERRAND_LOADED = range(4)
-ERRAND_LEVEL, ERRAND_LEVEL_TIME, ERRAND_LEFT = range(4, N_ERRAND_FIELDS)
+N_MOVE_FIELDS = 7
+MOVE_SINCE, MOVE_BEGAN, MOVE_REACHED, MOVE_LOADED = range(4)
+MOVE_LEVEL, MOVE_LEVEL_TIME, MOVE_LEFT = range(4, N_MOVE_FIELDS)
 
 
 class Clock(NamedTuple):
@@ -44,12 +44,12 @@ class Clock(NamedTuple):
     planned : ndarray(float64, (V, K, N_PLAN_FIELDS)), breakdowns that the layout lists
         PLAN_TIME : s since the day's start, inf after the last
         PLAN_REPAIR_TIME : s
-    errand : ndarray(float64, (V, N_ERRAND_FIELDS)), of floors where vehicles park, charge or are called back
-        ERRAND_SINCE : s, since when it is idle, or at a charger
-        ERRAND_BEGAN, ERRAND_REACHED : s, when its way begins at `trip_site`, and when that is reached
-        ERRAND_LOADED : s, when it should have loaded its task
-        ERRAND_LEVEL, ERRAND_LEVEL_TIME : energy, and s, when it had that
-        ERRAND_LEFT : s, when it gave up its parking place at `left_site`
+    move : ndarray(float64, (V, N_MOVE_FIELDS)), of floors where vehicles park, charge or are called back
+        MOVE_SINCE : s, since when it is idle, or at a charger
+        MOVE_BEGAN, MOVE_REACHED : s, when its way begins at `trip_site`, and when that is reached
+        MOVE_LOADED : s, when it should have loaded its task
+        MOVE_LEVEL, MOVE_LEVEL_TIME : energy, and s, when it had that
+        MOVE_LEFT : s, when it gave up its parking place at `left_site`
     plan : ndarray(int64, (V, n, N_PLAN_FIELDS)), as `State.plan`, by whole seconds; V is 0 if nobody meets
     """
 
@@ -61,7 +61,7 @@ class Clock(NamedTuple):
     finish: np.ndarray
     broke: np.ndarray
     planned: np.ndarray
-    errand: np.ndarray
+    move: np.ndarray
     plan: np.ndarray
 
 
@@ -88,12 +88,12 @@ def count_from(problem, state, clock, now, day, relative):
         count_all_from(problem, state, clock, now, day)
     if S.is_chained(problem, 0):
         count_chains_from(problem, state, clock, now)
-    if S.has_errands(problem, 0):
+    if S.has_auxiliary(problem, 0):
         state.episode[0].freed = -1
         for v in range(problem.instance[0].n_vehicles):
-            count_errand_from(problem, state, clock, now, v)
+            count_move_from(problem, state, clock, now, v)
             if state.vehicle[0, v].status != S.WORKING:
-                errands.mark_free(problem, state, np.int64(0), np.int64(v))
+                auxiliary.mark_free(problem, state, np.int64(0), np.int64(v))
 
 
 @inner_kernel
@@ -155,27 +155,27 @@ def count_all_from(problem, state, clock, now, day):
 
 
 @inner_kernel
-def count_errand_from(problem, state, clock, now, v):
+def count_move_from(problem, state, clock, now, v):
     """Write vehicle v's way, level and places as counted from `now`."""
-    vehicle, own = state.vehicle[0, v], clock.errand[v]
-    vehicle.since = S.count_ticks(own[ERRAND_SINCE] - now)
-    vehicle.level = np.int64(np.floor(own[ERRAND_LEVEL] + 0.5e-9))
-    vehicle.level_tick = S.count_ticks(own[ERRAND_LEVEL_TIME] - now)
-    vehicle.left_tick = S.count_ticks(own[ERRAND_LEFT] - now)
+    vehicle, own = state.vehicle[0, v], clock.move[v]
+    vehicle.since = S.count_ticks(own[MOVE_SINCE] - now)
+    vehicle.level = np.int64(np.floor(own[MOVE_LEVEL] + 0.5e-9))
+    vehicle.level_tick = S.count_ticks(own[MOVE_LEVEL_TIME] - now)
+    vehicle.left_tick = S.count_ticks(own[MOVE_LEFT] - now)
     if vehicle.left_tick == 0:
         state.episode[0].freed = 0
     status = vehicle.status
     if trips.drives(status):
         end = max(np.int64(1), S.count_ticks(clock.finish[v] - now))
         vehicle.event_tick = end
-        vehicle.loaded_tick = min(end, S.count_ticks(own[ERRAND_LOADED] - now))
+        vehicle.loaded_tick = min(end, S.count_ticks(own[MOVE_LOADED] - now))
         # Ways that do not begin at a whole second from now are that much longer.
-        began = own[ERRAND_BEGAN] - now
+        began = own[MOVE_BEGAN] - now
         tick = np.int64(np.floor(began + 0.5e-9))
         vehicle.trip_tick = tick
         vehicle.trip_metres = 0.0
         vehicle.trip_slowdown = max(0.0, began - np.float64(tick))
-        vehicle.trip_reached = own[ERRAND_REACHED] - now
+        vehicle.trip_reached = own[MOVE_REACHED] - now
     elif status == S.QUEUED:
         vehicle.event_tick = S.NEVER
     elif status == S.CHARGING and energy.has_battery(problem, state, np.int64(0), v):
@@ -189,7 +189,7 @@ def find_live_turn(problem, state, clock, now, v):
     """Write where vehicle v could turn to something else at `now`, s, where it stands if it stands."""
     vehicle = state.vehicle[0, v]
     meeting.count_plans_from(problem, state, clock, now)
-    count_errand_from(problem, state, clock, now, v)
+    count_move_from(problem, state, clock, now, v)
     if trips.drives(vehicle.status):
         trips.find_turn(problem, state, np.int64(0), v)
     else:
@@ -201,7 +201,7 @@ def find_live_turn(problem, state, clock, now, v):
 def find_live_level(problem, state, clock, now, v):
     """Return what vehicle v, under way among others, holds at `now`, s, as its plan says."""
     meeting.count_plans_from(problem, state, clock, now)
-    count_errand_from(problem, state, clock, now, v)
+    count_move_from(problem, state, clock, now, v)
     return energy.find_level(problem, state, np.int64(0), v, np.int64(0))
 
 
@@ -214,7 +214,7 @@ def is_opened(problem, state, clock, now, day, relative, asked):
         status, since = state.vehicle[0, v].status, state.vehicle[0, v].since
         # What it could take when it began to charge it could take before.
         begins = max(after, since)
-        if status == S.CHARGING and errands.find_offer(problem, state, b, v, begins) <= 0:
+        if status == S.CHARGING and auxiliary.find_offer(problem, state, b, v, begins) <= 0:
             return True
         if status == S.IDLE and since > after and offers.has_choice(problem, state, b, v):
             return True
@@ -222,7 +222,7 @@ def is_opened(problem, state, clock, now, day, relative, asked):
 
 
 @kernel
-def find_errand(problem, state, clock, now, day, relative, first, charges, parks):
+def find_auxiliary_move(problem, state, clock, now, day, relative, first, charges, parks):
     """Return the first idle vehicle from `first` on that shall charge or park, how, and at which site.
 
     Parameters
@@ -241,13 +241,13 @@ def find_errand(problem, state, clock, now, day, relative, first, charges, parks
     for v in range(first, problem.instance[0].n_vehicles):
         if state.vehicle[0, v].status != S.IDLE:
             continue
-        site = errands.find_refill(problem, state, b, v) if charges else np.int64(-1)
+        site = auxiliary.find_refill(problem, state, b, v) if charges else np.int64(-1)
         if site >= 0:
             return v, np.int64(S.TO_CHARGER), site
-        site = errands.find_rest_site(problem, state, b, v) if parks else np.int64(-1)
+        site = auxiliary.find_rest_site(problem, state, b, v) if parks else np.int64(-1)
         if site >= 0:
             return v, np.int64(S.PARKING), site
-    return np.int64(-1), np.int64(-1), errands.find_errand_tick(problem, state, b)
+    return np.int64(-1), np.int64(-1), auxiliary.find_auxiliary_tick(problem, state, b)
 
 
 @kernel

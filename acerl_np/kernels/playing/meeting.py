@@ -15,7 +15,7 @@ AROUND, ALONE, NO_WAY = range(3)
 """How a way was planned: around all others; as if there were none; not at all."""
 
 
-@S.unless_traffic(lambda problem, state, clock, now: None)
+@S.unless_traffic()
 def count_plans_from(problem, state, clock, now):
     """Write what vehicles have planned to row 0, as counted from `now`, s."""
     # All by as much, so that nobody comes nearer to another.
@@ -92,13 +92,13 @@ def push_visit(problem, state, clock, tick, v, k, came, left):
     Return whether the plans are sound.
     """
     open_plans(problem, state, clock, tick)
-    n_held = lanes.sort_held(problem, state, np.int64(0), np.int64(-1))
+    n_reserved = lanes.sort_reservations(problem, state, np.int64(0), np.int64(-1))
     visit = state.plan[0, v, k]
     visit[S.PLAN_IN], visit[S.PLAN_OUT] = (
         max(visit[S.PLAN_IN], came),
         max(visit[S.PLAN_OUT], left),
     )
-    traffic.push_plans(problem, state, np.int64(0), n_held)
+    traffic.push_plans(problem, state, np.int64(0), n_reserved)
     return close_plans(state)
 
 

@@ -179,9 +179,7 @@ def anneal_orders(problem, state, i, key, n_steps, cost_limit, orders, found):
             score = outcome[S.OUTCOME_VALUE] + MEAN_WEIGHT * mean
             score += OVER_LIMIT * max(0.0, outcome[S.OUTCOME_COST] - cost_limit)
         temperature = unit * HOTTEST * (COLDEST / HOTTEST) ** (step / n_steps)
-        if score <= current or random.draw_uniform(key, step, 7) < np.exp(
-            (current - score) / temperature
-        ):
+        if search.is_accepted(score, current, temperature, key, step, 7):
             current = score
             turns[:] = own_turns
             own[:] = orders.vehicle[:n]

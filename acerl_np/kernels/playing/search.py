@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels.ground import random
 from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel
 
@@ -50,6 +51,14 @@ def is_better(found, outcome, cost_limit):
     if cost < cost_limit and best < cost_limit:
         return outcome[S.OUTCOME_VALUE] < found.outcome[S.OUTCOME_VALUE]
     return cost < best
+
+
+@inner_kernel
+def is_accepted(score, current, temperature, key, step, draw):
+    """Whether annealing goes on with a score beside the current one: if it is no worse, or by chance."""
+    if score <= current:
+        return True
+    return random.draw_uniform(key, step, draw) < np.exp((current - score) / temperature)
 
 
 @inner_kernel

@@ -57,12 +57,12 @@ def find_site_need(problem, i, v, task, site):
     return energy.find_need(problem, i, v, task, np.int64(0), metres, slowdown, True)
 
 
-@S.unless_errands(lambda problem, state, b: S.NEVER)
-def find_errand_tick(problem, state, b):
+@S.unless_auxiliary(S.NEVER)
+def find_auxiliary_tick(problem, state, b):
     """Return the tick of the next event of batteries and parking, `NEVER` if there is none."""
     i, now = state.episode[b].instance, state.episode[b].time
     tick = S.NEVER
-    if not S.has_errands(problem, i):
+    if not S.has_auxiliary(problem, i):
         return tick
     if state.episode[b].settled < 0:
         return np.int64(0)
@@ -92,8 +92,8 @@ def find_errand_tick(problem, state, b):
     return tick
 
 
-@S.unless_errands(lambda problem, state, b, tick: False)
-def end_errands(problem, state, b, tick):
+@S.unless_auxiliary(False)
+def end_auxiliary(problem, state, b, tick):
     """Let ways without a task end, charging reach `full`, and free slots be given, at a tick.
 
     Return whether a vehicle that charges may take more of what waits.
@@ -122,9 +122,9 @@ def end_errands(problem, state, b, tick):
             energy.set_level(problem, state, b, v)
             vehicle.status = S.IDLE
             vehicle.since = tick
-    for k in range(problem.berth.shape[1]):
-        free = problem.berth[i, k].places if problem.berth[i, k].charges else 0
-        site = problem.berth[i, k].site
+    for k in range(problem.station.shape[1]):
+        free = problem.station[i, k].places if problem.station[i, k].charges else 0
+        site = problem.station[i, k].site
         for v in range(n_vehicles):
             vehicle = state.vehicle[b, v]
             free -= vehicle.status == S.CHARGING and vehicle.site == site
@@ -222,10 +222,10 @@ def find_charger(problem, state, b, v, needed):
     i, now = state.episode[b].instance, state.episode[b].time
     level = energy.find_level(problem, state, b, v, now)
     best, earliest = np.int64(-1), S.NEVER
-    for k in range(problem.berth.shape[1]):
-        if not problem.berth[i, k].charges:
+    for k in range(problem.station.shape[1]):
+        if not problem.station[i, k].charges:
             continue
-        site = problem.berth[i, k].site
+        site = problem.station[i, k].site
         metres, slowdown, _ = ways.find_approach(problem, state, b, v, site)
         if metres == np.inf or (needed and not helps(problem, state, b, v, site)):
             continue
@@ -233,8 +233,8 @@ def find_charger(problem, state, b, v, needed):
         if level >= full and commitment.stands_at(state, b, v, site):
             continue
         halted = state.vehicle[b, v].halted_towards >= 0
-        arrival = now + ways.count_errand(problem, i, v, metres, slowdown, not halted)
-        places = problem.berth[i, k].places
+        arrival = now + ways.count_move(problem, i, v, metres, slowdown, not halted)
+        places = problem.station[i, k].places
         start = find_start(problem, state, b, v, site, places, arrival)
         if start < earliest:
             best, earliest = np.int64(site), start
@@ -256,11 +256,11 @@ def lacks_energy(problem, state, b, v):
 
 @inner_kernel
 def count_places(problem, state, b, k):
-    """Return how many parking places are free at entry k of the berths; none at a charger."""
+    """Return how many parking places are free at entry k of the stations; none at a charger."""
     i, now = state.episode[b].instance, state.episode[b].time
-    if problem.berth[i, k].charges:
+    if problem.station[i, k].charges:
         return np.int64(0)
-    site, free = problem.berth[i, k].site, problem.berth[i, k].places
+    site, free = problem.station[i, k].site, problem.station[i, k].places
     for u in range(problem.instance[i].n_vehicles):
         vehicle = state.vehicle[b, u]
         left = vehicle.left_tick == now and vehicle.left_site == site
@@ -268,14 +268,14 @@ def count_places(problem, state, b, k):
     return free
 
 
-@S.unless_errands(lambda problem, state, b, v: None)
+@S.unless_auxiliary()
 def begin_parked(problem, state, b, v):
     """Let vehicle v have a parking place where it starts, however many are there."""
     i, vehicle = state.episode[b].instance, state.vehicle[b, v]
-    for k in range(problem.berth.shape[1]):
-        berth = problem.berth[i, k]
-        parks = berth.places > 0 and not berth.charges
-        if parks and berth.site == vehicle.site:
+    for k in range(problem.station.shape[1]):
+        station = problem.station[i, k]
+        parks = station.places > 0 and not station.charges
+        if parks and station.site == vehicle.site:
             vehicle.place = vehicle.site
 
 
@@ -283,8 +283,8 @@ def begin_parked(problem, state, b, v):
 def take_place(problem, state, b, v):
     """Let the idle vehicle v have a free parking place where it stands; return whether it has one."""
     vehicle = state.vehicle[b, v]
-    for k in range(problem.berth.shape[1] if vehicle.place < 0 else 0):
-        site = problem.berth[state.episode[b].instance, k].site
+    for k in range(problem.station.shape[1] if vehicle.place < 0 else 0):
+        site = problem.station[state.episode[b].instance, k].site
         stands = commitment.stands_at(state, b, v, site)
         if stands and count_places(problem, state, b, k) > 0:
             vehicle.place = site
@@ -295,9 +295,9 @@ def take_place(problem, state, b, v):
 def find_parking(problem, state, b, v):
     """Return the site of the nearest free parking place, -1 for none."""
     best, least = np.int64(-1), np.inf
-    for k in range(problem.berth.shape[1]):
+    for k in range(problem.station.shape[1]):
         if count_places(problem, state, b, k) > 0:
-            site = problem.berth[state.episode[b].instance, k].site
+            site = problem.station[state.episode[b].instance, k].site
             metres = S.round_sum(ways.find_approach(problem, state, b, v, site)[0])
             if metres < least:
                 best, least = np.int64(site), metres
@@ -343,7 +343,7 @@ def settle_idle(problem, state, b):
             commitment.send_vehicle(problem, state, b, v, S.PARKING, site)
 
 
-@S.unless_errands(lambda problem, state, b: False)
+@S.unless_auxiliary(False)
 def find_free(problem, state, b):
     """Find who is free at this tick; return whether one that has just become so has a choice.
 
@@ -360,10 +360,10 @@ def find_free(problem, state, b):
     return opens
 
 
-@S.unless_errands(lambda problem, state, b: None)
+@S.unless_auxiliary()
 def settle_tick(problem, state, b):
     """Let tasks that nobody took go on with their vehicles, and idle vehicles charge or park."""
-    if not S.has_errands(problem, state.episode[b].instance):
+    if not S.has_auxiliary(problem, state.episode[b].instance):
         return
     commitment.close_round(problem, state, b)
     state.episode[b].waits = 1
