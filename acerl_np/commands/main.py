@@ -18,7 +18,7 @@ from acerl_np.commands.shared.interruption import Terminated
 from acerl_np.support import errors
 from acerl_np.support.errors import AcerlError, make_printable
 from acerl_np.support.files import remember_streams
-from acerl_np.support.own import trusting
+from acerl_np.support.trust import trusting
 
 COMMANDS = {
     "floor": "import, check, show and edit floors",

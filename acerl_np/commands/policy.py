@@ -30,8 +30,8 @@ from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
-from acerl_np.support.own import TRUST, is_own_name, trusting
 from acerl_np.support.report import render_data, render_table
+from acerl_np.support.trust import TRUST, is_own_name, trusting
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.importance import Importance

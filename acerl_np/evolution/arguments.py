@@ -17,7 +17,7 @@ from acerl_np.evolution.distributions import MAX_SIGMA, MIN_SIGMA, Adapt, PerPar
 from acerl_np.evolution.rates import count_few
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, SEED, Field, read_fields, refuse
-from acerl_np.support.own import OwnField
+from acerl_np.support.trust import OwnField
 
 OPTIONS: dict[str, Field] = {
     "population": Field(int, 2),

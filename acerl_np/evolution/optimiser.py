@@ -27,8 +27,9 @@ from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
-from acerl_np.support.own import Own, trusting
+from acerl_np.support.own import Own
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
+from acerl_np.support.trust import trusting
 
 
 class Evolution(CopiedWhole):

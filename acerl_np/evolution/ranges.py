@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from acerl_np.support.fields import MOST, Field
-from acerl_np.support.own import OwnField
+from acerl_np.support.trust import OwnField
 
 Ranking = Literal["isr", "cf", "r", "f", "penalty"]
 Shaping = Literal["standardised", "rank"]

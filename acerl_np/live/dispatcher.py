@@ -40,8 +40,8 @@ from acerl_np.support.fields import MOST as LARGEST
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import describe_os_error, path_exists, sync_folder
 from acerl_np.support.numbers import Whole, check_seed
-from acerl_np.support.own import trusting
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive_all
+from acerl_np.support.trust import trusting
 from acerl_np.support.version import __version__
 
 FORECAST_BUDGET = 0.012

@@ -30,7 +30,7 @@ from acerl_np.problem.packing import unpacking
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.fields import refuse
 from acerl_np.support.files import digest_arrays, read_arrays, take_kind, write_arrays
-from acerl_np.support.own import trusting
+from acerl_np.support.trust import trusting
 
 FORMAT = 7
 

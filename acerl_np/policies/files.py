@@ -17,7 +17,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
-from acerl_np.support.own import trusting
+from acerl_np.support.trust import trusting
 
 if TYPE_CHECKING:
     from acerl_np.simulation.scene import Scene

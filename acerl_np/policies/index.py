@@ -36,7 +36,8 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import set_commitment
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.fields import Field, refuse
-from acerl_np.support.own import TRUST, is_own_name, load_kept, load_own, trusting, write_own
+from acerl_np.support.own import load_kept, load_own, write_own
+from acerl_np.support.trust import TRUST, is_own_name, trusting
 
 
 class Feature(NamedTuple):

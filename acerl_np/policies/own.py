@@ -23,7 +23,8 @@ from acerl_np.policies.origin import Origin
 from acerl_np.support.callbacks import compile_own
 from acerl_np.support.errors import PolicyError, describe, make_printable
 from acerl_np.support.fields import Field
-from acerl_np.support.own import TRUST, fetch, load_kept, name_compiled, name_own, write_own
+from acerl_np.support.own import fetch, load_kept, name_compiled, name_own, write_own
+from acerl_np.support.trust import TRUST
 
 PairFunction = Callable[[Floor, int, int], float]
 """What a rule or a feature is: of the floor, an idle vehicle and a waiting task."""

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, Field, Several, refuse
-from acerl_np.support.own import Own, is_own_name
+from acerl_np.support.own import Own
+from acerl_np.support.trust import is_own_name
 
 if TYPE_CHECKING:
     from acerl_np.kernels.ground.state import Outcome

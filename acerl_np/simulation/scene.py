@@ -354,7 +354,7 @@ class Scene:
         problem, prepare = policy.prepare(self._tables, self._places, rng is None)
         refuse_other_game(self.problem, problem)
         chosen = np.empty((self.n_episodes, 3), np.int64)
-        with self._use.free():  # it brings positions of vehicles up to date
+        with self._use.acquire():  # it brings positions of vehicles up to date
             decide_rows(problem, self.state, prepare(), keys, chosen)
         vehicles, positions = chosen[:, 0].copy(), chosen[:, 1]
         rows = np.arange(self.n_episodes)

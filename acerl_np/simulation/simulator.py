@@ -254,7 +254,7 @@ class Simulator(Scene, CopiedWhole):
         InputError
             If the seed is no whole number from 0 on; no episode is changed.
         """
-        with self._use.free():
+        with self._use.acquire():
             if seed is not None:
                 self._streams.check_seeds([seed])
                 self._streams.seed_all(seed)
@@ -296,7 +296,7 @@ class Simulator(Scene, CopiedWhole):
             self._streams.check_seeds(seeds)
             if len(seeds) != len(rows):
                 refuse("seeds", len(seeds), str(len(rows)))
-        with self._use.free():
+        with self._use.acquire():
             if seeds is not None:
                 self._streams.seed_episodes(rows.tolist(), seeds)
             self.choices[rows] = chosen
@@ -322,7 +322,7 @@ class Simulator(Scene, CopiedWhole):
         """
         rows = self._rows if episodes is None else self._read_rows(episodes)
         chosen = read_choices("actions", actions, len(rows))
-        with self._use.free():
+        with self._use.acquire():
             self.check_legal(rows, chosen, self._view.mask)
             self._advance(False, rows, chosen)
 
@@ -350,7 +350,7 @@ class Simulator(Scene, CopiedWhole):
         rows = self._rows if episodes is None else self._read_rows(episodes)
         own = read_choices("vehicles", vehicles, len(rows))
         its = read_choices("tasks", tasks, len(rows))
-        with self._use.free():
+        with self._use.acquire():
             self.check_possible(rows, own, its)
             assign_batch(self.problem, self.state, rows, own, its, self._view)
 

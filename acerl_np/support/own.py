@@ -10,10 +10,6 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -22,7 +18,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from acerl_np.support.errors import ConfigError, InputError, describe, make_printable
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.fields import refuse
+from acerl_np.support.trust import TRUST, is_own_name, trusting
 
 MAIN = "__main__"
 
@@ -106,11 +103,6 @@ def _tell(value: Any, names: set[str]) -> str:
     return f"{options} {_tell_function(getattr(value, 'py_func', None))}"
 
 
-def is_own_name(text: object) -> bool:
-    """Whether a text names what a user has written, `module:name` or `file.py:name`."""
-    return isinstance(text, str) and all(text.rpartition(":")[::2])
-
-
 KEPT = re.compile(r"(?!.*\.py:)[\w.-]+:[\w.<>]+")
 
 
@@ -118,20 +110,6 @@ def check_kept(text: str, what: str, error: type[Exception] = InputError) -> Non
     """Refuse a name of a file that is not `module:name`, such as a path: no file leads to another."""
     if is_own_name(text) and not KEPT.fullmatch(text):
         raise error(f"{what}: read {describe(text)}; expected module:name in a file")
-
-
-TRUST: ContextVar[bool | None] = ContextVar("trust", default=False)
-"""Whether what files name is imported: None if it need not be there at all."""
-
-
-@contextmanager
-def trusting(trust: bool | None) -> Iterator[None]:
-    """Import what files name until the end of the block, see `TRUST`; False leaves it as it is."""
-    token = TRUST.set(TRUST.get() if trust is False else trust)
-    try:
-        yield
-    finally:
-        TRUST.reset(token)
 
 
 def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
@@ -280,32 +258,3 @@ class Own(str):
         for k in np.flatnonzero(~np.isfinite(array)):
             refuse(f"{self.what}: {self}", f"{array[k]} as number {k}", "finite numbers")
         return array
-
-
-@dataclass(frozen=True)
-class OwnField(Field):
-    """One of some names, or what a user wrote: a function or a class, such an object, or `module:name`."""
-
-    of: str = ""
-    """The class of such objects, `module:name`, which is imported where one is given."""
-
-    @property
-    def words(self) -> str:
-        """What an error says it expected."""
-        return f"{super().words}, or module:name"
-
-    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
-        """Return a name, or an `Own`; parameters and errors as `Field`."""
-        if isinstance(value, Own):
-            return value
-        if self._is_one(value):
-            return Own.of(value, name, is_object=True)
-        if callable(value) or is_own_name(value):
-            return Own.of(value, name)
-        return super().read(name, value, error)
-
-    def _is_one(self, value: Any) -> bool:
-        if not self.of or value is None or isinstance(value, str):
-            return False
-        module, _, kind = self.of.partition(":")
-        return isinstance(value, getattr(importlib.import_module(module), kind))

@@ -13,7 +13,7 @@ from acerl_np.support.errors import SharingError
 
 
 class Exclusive:
-    """What a block holds that one thread at a time may be in: `with exclusive.free():`; another is refused.
+    """What a block holds that one thread at a time may be in: `with use.acquire():`; another is refused.
 
     Copies and pickles are free, whoever is in the block of the original. An error says the name.
     """
@@ -22,7 +22,7 @@ class Exclusive:
         self.name = name
         self._lock = threading.Lock()
 
-    def free(self) -> threading.Lock:
+    def acquire(self) -> threading.Lock:
         """Return the lock to hold; a SharingError if it is held.
 
         The block enters and leaves the lock itself, as Ctrl-C may fall between the lines of methods of ours.
@@ -45,7 +45,7 @@ class CopiedWhole:
         return copy.deepcopy(self)
 
     def _draft(self) -> Self:
-        """Return a copy for a method that is `whole`; it may share what no such method changes."""
+        """Return a copy for a method that is `transactional`; it may share what no such method changes."""
         return copy.deepcopy(self)
 
 
@@ -58,7 +58,7 @@ def exclusive(method: Method) -> Method:
 
     @wraps(method)
     def enter(owner: Any, /, *given: Any, **named: Any) -> Any:
-        with owner._use.free():
+        with owner._use.acquire():
             return method(owner, *given, **named)
 
     return cast(Method, enter)
@@ -74,7 +74,7 @@ def exclusive_all(owner: type[Owner]) -> type[Owner]:
     return owner
 
 
-def whole(method: Method) -> Method:
+def transactional(method: Method) -> Method:
     """Let a method change its object wholly, or, where anything is raised, Ctrl-C among it, not at all.
 
     The method works on what the object's `_draft` returns, which then takes the object's place.

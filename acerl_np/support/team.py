@@ -25,7 +25,7 @@ import scipy
 
 from acerl_np.support.errors import AcerlError, WorkerError, describe, make_printable
 from acerl_np.support.numbers import is_whole
-from acerl_np.support.own import trusting
+from acerl_np.support.trust import trusting
 
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")

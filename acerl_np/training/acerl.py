@@ -21,9 +21,9 @@ from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import CheckpointError, ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole
-from acerl_np.support.own import trusting
-from acerl_np.support.sharing import exclusive, whole
+from acerl_np.support.sharing import exclusive, transactional
 from acerl_np.support.team import Team, find_team
+from acerl_np.support.trust import trusting
 from acerl_np.support.workers import THREADS, Workers
 from acerl_np.training import checkpoint
 from acerl_np.training.config import Config, check_config, take_stored
@@ -228,7 +228,7 @@ class ACERL(Trainer[Generation]):
         return draft
 
     @exclusive
-    @whole
+    @transactional
     def step(self) -> Generation:
         """Train one generation (Algorithm 1, lines 5 to 17), wholly or, if interrupted, not at all.
 

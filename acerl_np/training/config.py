@@ -12,7 +12,8 @@ from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import refuse
-from acerl_np.support.own import Own, is_own_name
+from acerl_np.support.own import Own
+from acerl_np.support.trust import is_own_name
 from acerl_np.training.settings import ALONE, AUTO, BEST, Preset, Settings
 
 USUAL_BEYOND, USUAL_WAITING = 8.0, 0.02

@@ -19,8 +19,9 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.support.errors import CheckpointError, ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, is_real
-from acerl_np.support.own import Own, trusting
-from acerl_np.support.sharing import exclusive, whole
+from acerl_np.support.own import Own
+from acerl_np.support.sharing import exclusive, transactional
+from acerl_np.support.trust import trusting
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import load_checkpoint, refuse_end, refuse_unusable, unpack
 from acerl_np.training.curves import pack_curve, unpack_curve
@@ -159,7 +160,7 @@ class RivalTrainer(Trainer[Round]):
         return copy.deepcopy(self, {id(x): x for x in kept})
 
     @exclusive
-    @whole
+    @transactional
     def step(self) -> Round:
         """Train to the next line of the history: for ten thousand steps, or to the next look.
 

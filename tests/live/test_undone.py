@@ -152,7 +152,7 @@ def test_properties_in_use_are_refused():
     dispatcher = Dispatcher("dmh", "STD")
     for name in SEEN:
         with (
-            dispatcher._use.free(),
+            dispatcher._use.acquire(),
             pytest.raises(SharingError, match="dispatcher: in use by another"),
         ):
             getattr(dispatcher, name)

@@ -21,7 +21,7 @@ from acerl_np.problem.shift import HOURS, SCALE
 from acerl_np.problem.tables import HORIZON
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, SEED, Field, Several
-from acerl_np.support.own import OwnField
+from acerl_np.support.trust import OwnField
 from acerl_np.support.workers import THREADS
 from studies.rivals.training import LEARNERS
 

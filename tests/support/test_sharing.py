@@ -23,21 +23,21 @@ def test_a_second_thread_is_refused_and_not_kept_waiting():
 
     def enter():
         try:
-            with use.free():
+            with use.acquire():
                 raised.append(None)
         except SharingError as error:
             raised.append(str(error))
 
-    with use.free():
+    with use.acquire():
         thread = threading.Thread(target=enter)
         thread.start()
         thread.join(10)
         for one in (copy.deepcopy(use), pickle.loads(pickle.dumps(use))):
-            with one.free():
+            with one.acquire():
                 assert one.name == "thing"
     enter()
     for _ in range(2):  # an error leaves it free
-        with pytest.raises(ValueError, match="x"), use.free():
+        with pytest.raises(ValueError, match="x"), use.acquire():
             raise ValueError("x")
     assert raised == ["thing: in use by another thread; expected one thread at a time", None]
 
@@ -69,7 +69,7 @@ def test_a_simulator_in_use_is_refused_and_unchanged():
     ):
         before = find_bytes()
         with (
-            simulator._use.free(),  # as if another thread were at a step
+            simulator._use.acquire(),  # as if another thread were at a step
             pytest.raises(SharingError, match="simulator: in use by another thread"),
         ):
             call()
@@ -96,7 +96,7 @@ ASKED = {"ask": (), "tell": ([2.0],), "inject": ([[1.0]],), "restart": (), "set_
 def test_a_trainer_in_use_is_refused_and_unchanged(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     trainer, other = TRAINERS[kind](), TRAINERS[kind]()
-    with trainer._use.free():  # as if another thread were at a step
+    with trainer._use.acquire():  # as if another thread were at a step
         for name, arguments in (ASKED if kind == "evolution" else STEPS).items():
             with pytest.raises(SharingError, match="in use by another thread"):
                 getattr(trainer, name)(*arguments)
@@ -129,7 +129,7 @@ def test_two_threads_in_one_trainer_are_seen():
 def test_a_dispatcher_in_use_is_refused():
     dispatcher = Dispatcher(acerl_np.load_layout("dmh"), "STD")
     calls = dict.fromkeys(("decide", "observe", "begin_day"), (0.0,))
-    with dispatcher._use.free():
+    with dispatcher._use.acquire():
         for name, arguments in {**calls, "assign": (0.0, "v0", "t"), "feed": (None,)}.items():
             with pytest.raises(SharingError, match="dispatcher: in use by another thread"):
                 getattr(dispatcher, name)(*arguments)

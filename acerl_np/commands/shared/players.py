@@ -26,7 +26,8 @@ from acerl_np.support.errors import (
 )
 from acerl_np.support.fields import Field
 from acerl_np.support.files import path_exists
-from acerl_np.support.own import is_own_name, load_own
+from acerl_np.support.own import load_own
+from acerl_np.support.trust import is_own_name
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing, Trials
