@@ -166,8 +166,8 @@ MUTANTS = [
     Mutant(
         "kernels: a one-way edge is driven back",
         "kernels/driving/ways.py",
-        "if problem.edge_length[layout, ahead, site] == np.inf:",
-        "if problem.edge_length[layout, ahead, site] == -1.0:",
+        "if edge_length[ahead, site] == np.inf:",
+        "if edge_length[ahead, site] == -1.0:",
         SIMULATOR,
     ),
     Mutant(
