@@ -27,9 +27,8 @@ from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
-from acerl_np.support.own import Own
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
-from acerl_np.support.trust import trusting
+from acerl_np.support.trust import read_kept, trusting
 
 
 class Evolution(CopiedWhole):
@@ -441,7 +440,7 @@ class Evolution(CopiedWhole):
         bounds = options.pop("bounds[0]"), options.pop("bounds[1]")
         options["population"] = options["population"] or None
         with trusting(trust):
-            options |= {name: Own.kept(options[name], name) for name in ("ranking", "sampler")}
+            options |= {name: read_kept(options[name], name) for name in ("ranking", "sampler")}
             evolution = cls(options.pop("start"), bounds=bounds, **options)
         evolution.set_state(state)
         return evolution

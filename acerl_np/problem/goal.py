@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, Field, Several, refuse
 from acerl_np.support.own import Own
-from acerl_np.support.trust import is_own_name
+from acerl_np.support.trust import is_own_name, read_kept
 
 if TYPE_CHECKING:
     from acerl_np.kernels.ground.state import Outcome
@@ -257,7 +257,7 @@ class Goal:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Goal:
         """Build a goal from `to_dict`; what it names of a user's is found when it is asked for."""
-        own = {name: Own.kept(data[name], name) for name in ("objective", "cost") if name in data}
+        own = {name: read_kept(data[name], name) for name in ("objective", "cost") if name in data}
         without_limit = {"cost_limit": math.inf} if data.get("cost_limit", 0.0) is None else {}
         return cls(**{**data, **own, **without_limit})
 

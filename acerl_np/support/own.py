@@ -217,10 +217,8 @@ class Own(str):
         return cls._make(write_own(found), what, found)
 
     @classmethod
-    def kept(cls, text: Any, what: str) -> Any:
-        """Return what a file names so, found later; any other value, such as an option's name, itself."""
-        if not is_own_name(text):
-            return text
+    def kept(cls, text: str, what: str) -> Own:
+        """Return what a file names so, found later."""
         check_kept(text, what, ConfigError)
         return cls._make(text, what, None)
 

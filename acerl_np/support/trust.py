@@ -18,6 +18,15 @@ def is_own_name(text: object) -> bool:
     return isinstance(text, str) and all(text.rpartition(":")[::2])
 
 
+def read_kept(text: Any, what: str) -> Any:
+    """Return what a file names, an `Own` that is found later; any other value, such as a name, itself."""
+    if not is_own_name(text):
+        return text
+    from acerl_np.support.own import Own
+
+    return Own.kept(text, what)
+
+
 TRUST: ContextVar[bool | None] = ContextVar("trust", default=False)
 """Whether what files name is imported: None if it need not be there at all."""
 

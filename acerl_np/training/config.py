@@ -12,8 +12,7 @@ from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import refuse
-from acerl_np.support.own import Own
-from acerl_np.support.trust import is_own_name
+from acerl_np.support.trust import is_own_name, read_kept
 from acerl_np.training.settings import ALONE, AUTO, BEST, Preset, Settings
 
 USUAL_BEYOND, USUAL_WAITING = 8.0, 0.02
@@ -147,7 +146,7 @@ def take_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a training's file, all of them, and what they name of a user's as of a file."""
     Config.check_whole(stored)
     own: dict[str, Any] = {
-        x: Own.kept(stored[x], x) for x in ("objective", "cost", "ranking", "sampler")
+        x: read_kept(stored[x], x) for x in ("objective", "cost", "ranking", "sampler")
     }
     if isinstance(stored["features"], list):
         find = index.find_feature

@@ -19,9 +19,8 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.support.errors import CheckpointError, ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, is_real
-from acerl_np.support.own import Own
 from acerl_np.support.sharing import exclusive, transactional
-from acerl_np.support.trust import trusting
+from acerl_np.support.trust import read_kept, trusting
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import load_checkpoint, refuse_end, refuse_unusable, unpack
 from acerl_np.training.curves import pack_curve, unpack_curve
@@ -240,7 +239,7 @@ class RivalTrainer(Trainer[Round]):
         """
         stored, instances, arrays = load_checkpoint(path, cls.kind)
         with refuse_unusable(path), trusting(trust):
-            settings = {k: Own.kept(x, k) for k, x in stored["settings"].items()}
+            settings = {k: read_kept(x, k) for k, x in stored["settings"].items()}
             own = {"steps": stored["steps"], "seed": stored["seed"], "settings": settings}
             trainer = cls(stored["algorithm"], instances, **own)
             trainer.settings.check_whole(stored["settings"])
