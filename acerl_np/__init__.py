@@ -11,7 +11,7 @@ from acerl_np.support.version import __version__ as __version__
 
 _HOMES = {
     "evaluation.trials": "Trials evaluate_policy",
-    "kernels.deciding.floor": "Floor",
+    "kernels.dispatching.floor": "Floor",
     "live.dispatcher": "Dispatcher",
     "live.events": (
         "Assignment Charge Explanation Forecast MachineBusy Option Park Recall "

@@ -3,7 +3,7 @@
 from acerl_np import evolution as evolution
 from acerl_np.evaluation.trials import Trials as Trials
 from acerl_np.evaluation.trials import evaluate_policy as evaluate_policy
-from acerl_np.kernels.deciding.floor import Floor as Floor
+from acerl_np.kernels.dispatching.floor import Floor as Floor
 from acerl_np.live.dispatcher import Dispatcher as Dispatcher
 from acerl_np.live.events import (
     Assignment as Assignment,

@@ -18,7 +18,7 @@ from script import import_beside, make_parser
 import acerl_np
 from acerl_np import Charger, Edge, Layout, Parking, ParkingPlace, Site, Vehicle
 from acerl_np.commands.floor import format_layout
-from acerl_np.kernels.ground.random import GENERATION, derive_key, draw_uniform
+from acerl_np.kernels.core.random import GENERATION, derive_key, draw_uniform
 
 SIDING, connect, make_fleet = (
     getattr(import_beside("examples", "floors"), name)

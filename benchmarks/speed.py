@@ -22,13 +22,13 @@ from script import make_parser
 
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
-from acerl_np.kernels.deciding.deciders import (
+from acerl_np.kernels.core.random import BLOCK, LANES, derive_key, fill_normals
+from acerl_np.kernels.core.state import Outcome
+from acerl_np.kernels.dispatching.deciders import (
     NetworkDecider,
     allocate_networks,
     make_network_decider,
 )
-from acerl_np.kernels.ground.random import BLOCK, LANES, derive_key, fill_normals
-from acerl_np.kernels.ground.state import Outcome
 from acerl_np.kernels.learning.update import Noise, perturb_member
 from acerl_np.kernels.networks.network import (
     Features,

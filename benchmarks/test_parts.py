@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import acerl_np
-from acerl_np.kernels.playing.lookahead import decide_ahead
+from acerl_np.kernels.rollout.lookahead import decide_ahead
 from acerl_np.plain import policy as plain
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.rules import BASELINES

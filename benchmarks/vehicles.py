@@ -38,8 +38,8 @@ from script import make_parser
 
 import acerl_np
 from acerl_np.commands.floor import RATES
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.playing.episodes import play_episodes
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.rollout.episodes import play_episodes
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.index import ENERGY, NAMES, RECALLING
 from acerl_np.policies.rules import RulePolicy

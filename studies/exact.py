@@ -32,8 +32,8 @@ from acerl_np.evaluation.hindsight import (
     play_orders,
 )
 from acerl_np.evaluation.references import Reference, bundled_references, save_references
-from acerl_np.kernels.driving.ways import count_trip, find_slowdown
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.motion.ways import count_trip, find_slowdown
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import count, pairwise
 from typing import Any, Literal
 
-from acerl_np.kernels.ground.random import GENERATION, draw_uniform, make_key
+from acerl_np.kernels.core.random import GENERATION, draw_uniform, make_key
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout

@@ -7,8 +7,8 @@ from plain_policies import first_legal
 from worlds import PAIRS
 
 from acerl_np import Simulator
-from acerl_np.kernels.ground.state import NEVER
-from acerl_np.kernels.playing.lookahead import begin_lookahead, rate_candidates
+from acerl_np.kernels.core.state import NEVER
+from acerl_np.kernels.rollout.lookahead import begin_lookahead, rate_candidates
 from acerl_np.problem.interface import find_scaling
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from naive_traffic import list_zones
 from worlds import World, chain
 
-from acerl_np.kernels.driving import commitment, offers, traffic
+from acerl_np.kernels.core import state as S
 from acerl_np.kernels.episode.events import open_episode, pass_tick
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.motion import commitment, offers, traffic
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_problem

@@ -1,4 +1,4 @@
-"""The baselines on the slow simulator, from their words: the oracle of `kernels.deciding.baselines`."""
+"""The baselines on the slow simulator, from their words: the oracle of `kernels.dispatching.baselines`."""
 
 import full
 import naive_index

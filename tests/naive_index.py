@@ -1,4 +1,4 @@
-"""Slow, obvious features and scores of index policies: the oracle of `kernels.deciding`.
+"""Slow, obvious features and scores of index policies: the oracle of `kernels.dispatching`.
 
 Written from the words of `policies.index.FEATURES`, feature by feature, on the slow simulator's vehicles and
 tasks. Features are in units of the time that a vehicle of mean speed takes for the mean distance between two

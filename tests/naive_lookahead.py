@@ -1,7 +1,7 @@
-"""A slow, obvious lookahead on the slow simulator: the oracle of `kernels.playing.lookahead`.
+"""A slow, obvious lookahead on the slow simulator: the oracle of `kernels.rollout.lookahead`.
 
 What a future is, what a record weighs and what a candidate is worth, written from the words of
-`policies.lookahead.Lookahead`. Draws are those of `kernels.ground.random`, by the kernel's counters.
+`policies.lookahead.Lookahead`. Draws are those of `kernels.core.random`, by the kernel's counters.
 """
 
 import copy
@@ -13,7 +13,7 @@ import full
 import naive_baselines
 import naive_index
 
-from acerl_np.kernels.ground.random import draw_uniform, draw_waiting_time
+from acerl_np.kernels.core.random import draw_uniform, draw_waiting_time
 
 GOLDEN = 0.6180339887498949
 TRUST = 2.0

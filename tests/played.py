@@ -9,12 +9,12 @@ from full import Episode
 from hypothesis import strategies as st
 
 from acerl_np import Instance, Layout
-from acerl_np.kernels.driving.commitment import take_decision
-from acerl_np.kernels.driving.energy import find_level
-from acerl_np.kernels.driving.offers import find_priority, is_free, is_offered, may_wait
-from acerl_np.kernels.driving.ways import find_delay, find_rest, find_stand
+from acerl_np.kernels.core import state as S
 from acerl_np.kernels.episode.events import advance_events, open_episode
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.motion.commitment import take_decision
+from acerl_np.kernels.motion.energy import find_level
+from acerl_np.kernels.motion.offers import find_priority, is_free, is_offered, may_wait
+from acerl_np.kernels.motion.ways import find_delay, find_rest, find_stand
 from acerl_np.problem.tables import build_problem
 
 ROW = np.int64(0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
 from acerl_np.problem.goal import Goal, read_objective
 from acerl_np.problem.instance import Instance, find_earliest
 from acerl_np.problem.tables import build_problem

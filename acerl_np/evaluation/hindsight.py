@@ -16,14 +16,14 @@ import numpy as np
 from acerl_np.evaluation.references import Reference
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.kernels.deciding.drawn import play_assignments
-from acerl_np.kernels.deciding.rules import N_RULES
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.random import SEARCH, make_key
-from acerl_np.kernels.playing.annealing import Style, anneal_actions
-from acerl_np.kernels.playing.beam import Guide, allocate_beam, search_beam
-from acerl_np.kernels.playing.orders import allocate_orders, anneal_orders
-from acerl_np.kernels.playing.search import Found, allocate_found
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.random import SEARCH, make_key
+from acerl_np.kernels.dispatching.drawn import play_assignments
+from acerl_np.kernels.dispatching.rules import N_RULES
+from acerl_np.kernels.rollout.annealing import Style, anneal_actions
+from acerl_np.kernels.rollout.beam import Guide, allocate_beam, search_beam
+from acerl_np.kernels.rollout.orders import allocate_orders, anneal_orders
+from acerl_np.kernels.rollout.search import Found, allocate_found
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.rules import BASELINES

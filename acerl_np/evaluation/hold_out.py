@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.ground.random import HOLD_OUT, make_key
+from acerl_np.kernels.core.random import HOLD_OUT, make_key
 from acerl_np.problem.generate import perturb
 from acerl_np.problem.instance import Instance, list_instances, number_hash
 from acerl_np.support.fields import MAX_SEED, refuse

@@ -10,7 +10,7 @@ import numpy as np
 
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing, Trials
-from acerl_np.kernels.ground.state import join_outcomes
+from acerl_np.kernels.core.state import join_outcomes
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.records import Assignments
 from acerl_np.simulation.arena import stream_keys

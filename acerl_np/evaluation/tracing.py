@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.deciding.deciders import Decider
-from acerl_np.kernels.deciding.drawn import assign_due
-from acerl_np.kernels.driving.commitment import find_waiting, take_decision
-from acerl_np.kernels.driving.offers import is_decision_due
-from acerl_np.kernels.ground.state import NEVER, Problem, State, take_rows
-from acerl_np.kernels.playing.episodes import decide_rows
-from acerl_np.kernels.playing.futures import Ahead
+from acerl_np.kernels.core.state import NEVER, Problem, State, take_rows
+from acerl_np.kernels.dispatching.deciders import Decider
+from acerl_np.kernels.dispatching.drawn import assign_due
+from acerl_np.kernels.motion.commitment import find_waiting, take_decision
+from acerl_np.kernels.motion.offers import is_decision_due
+from acerl_np.kernels.rollout.episodes import decide_rows
+from acerl_np.kernels.rollout.futures import Ahead
 from acerl_np.policies.agent import AgentFunction, OwnPolicy, as_decider
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.reasons import explain_choice

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.state import Outcome, allocate_outcome, join_outcomes, read_outcome
-from acerl_np.kernels.playing.episodes import play_episodes
-from acerl_np.kernels.playing.futures import Ahead
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.state import Outcome, allocate_outcome, join_outcomes, read_outcome
+from acerl_np.kernels.rollout.episodes import play_episodes
+from acerl_np.kernels.rollout.futures import Ahead
 from acerl_np.policies.agent import AgentFunction, OwnPolicy, as_decider
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference

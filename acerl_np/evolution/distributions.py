@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evolution.ranges import MIN_NOISE_STD
 from acerl_np.evolution.search import Search, SearchDistribution
-from acerl_np.kernels.ground.random import BLOCK, LANES, NOISE
+from acerl_np.kernels.core.random import BLOCK, LANES, NOISE
 from acerl_np.kernels.learning.low_rank import count_numbers, draw_members, sum_products
 from acerl_np.kernels.learning.update import Noise, fill_stream, perturb_member, sum_noise
 from acerl_np.support.workers import Workers

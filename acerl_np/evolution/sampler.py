@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution.ranges import ADVANTAGE, SAMPLER_FIELD, Advantage, Sampler
-from acerl_np.kernels.ground.random import SAMPLER, fill_uniforms, make_key
+from acerl_np.kernels.core.random import SAMPLER, fill_uniforms, make_key
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import MOST, Field, refuse

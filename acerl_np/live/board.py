@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.playing import live as kernels
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.rollout import live as kernels
 from acerl_np.live import parts
 from acerl_np.live.events import TaskArrived
 from acerl_np.problem.layout import Layout

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciding.observation import allocate_view, write_view
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.random import ACTION, derive_key
-from acerl_np.kernels.playing import futures as F
-from acerl_np.kernels.playing import live as kernels
-from acerl_np.kernels.playing.lookahead import begin_lookahead, pick_candidate, rate_candidates
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.random import ACTION, derive_key
+from acerl_np.kernels.dispatching.observation import allocate_view, write_view
+from acerl_np.kernels.rollout import futures as F
+from acerl_np.kernels.rollout import live as kernels
+from acerl_np.kernels.rollout.lookahead import begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.live.board import Board
 from acerl_np.live.events import Explanation, Option
 from acerl_np.live.parts import FIRST_ROOM

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
 from acerl_np.live import events, parts, states
 from acerl_np.live.board import Board
 from acerl_np.live.events import Event

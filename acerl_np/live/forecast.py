@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.random import LOOKAHEAD, derive_key
-from acerl_np.kernels.playing.forecast import begin_forecast, play_forecast
-from acerl_np.kernels.playing.futures import Ahead
-from acerl_np.kernels.playing.live import count_from
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.random import LOOKAHEAD, derive_key
+from acerl_np.kernels.rollout.forecast import begin_forecast, play_forecast
+from acerl_np.kernels.rollout.futures import Ahead
+from acerl_np.kernels.rollout.live import count_from
 from acerl_np.live.board import Board
 from acerl_np.live.decision import show_day
 from acerl_np.live.events import Forecast

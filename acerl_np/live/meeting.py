@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from acerl_np.kernels.driving.planner import ABOARD
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.playing import meeting as kernels
-from acerl_np.kernels.playing.live import find_live_level
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.motion.planner import ABOARD
+from acerl_np.kernels.rollout import meeting as kernels
+from acerl_np.kernels.rollout.live import find_live_level
 from acerl_np.live import events, parts
 from acerl_np.live.events import Event
 from acerl_np.live.floor import Floor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk
 from acerl_np.live.events import Order

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from acerl_np.kernels.ground.state import N_PLAN_FIELDS, WORKING
+from acerl_np.kernels.core.state import N_PLAN_FIELDS, WORKING
 from acerl_np.live import events
 from acerl_np.live.events import Event
 from acerl_np.live.feed import Entry, Feed, Numbers

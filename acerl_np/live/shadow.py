@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
 from acerl_np.live import events, parts, rounds
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
 from acerl_np.live import events
 
 UNKNOWN = "unknown"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
 from acerl_np.live.floor import Floor
 from acerl_np.live.parts import MOST_ENDED, OUT, LiveTask, LiveVehicle
 from acerl_np.live.states import CANCELLED, DELIVERED, LOADED, TaskState

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.ground.state import Problem
+from acerl_np.kernels.core.state import Problem
 from acerl_np.policies.files import BasePolicy, Places, Prepared
 from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.network import Policy

@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciding.deciders import AgentsDecider
-from acerl_np.kernels.ground.state import Problem
+from acerl_np.kernels.core.state import Problem
+from acerl_np.kernels.dispatching.deciders import AgentsDecider
 from acerl_np.policies.files import Places, Prepared
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import Origin

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from acerl_np.kernels.ground.state import Problem
+from acerl_np.kernels.core.state import Problem
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.problem.choices import MAX_CHANGES
 from acerl_np.problem.instance import Instance

@@ -20,13 +20,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciding.deciders import (
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.dispatching.deciders import (
     IndexDecider,
     make_baseline_decider,
     make_index_decider,
 )
-from acerl_np.kernels.deciding.index import N_INDEX_FEATURES, N_WAIT_FEATURES, Index
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.dispatching.index import N_INDEX_FEATURES, N_WAIT_FEATURES, Index
 from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs

@@ -7,13 +7,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from acerl_np.kernels.deciding.deciders import Decider, IndexDecider, RuleDecider
-from acerl_np.kernels.deciding.index import allocate_pairs
-from acerl_np.kernels.deciding.own import OwnDecider
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.random import LOOKAHEAD
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.random import LOOKAHEAD
+from acerl_np.kernels.dispatching.deciders import Decider, IndexDecider, RuleDecider
+from acerl_np.kernels.dispatching.index import allocate_pairs
+from acerl_np.kernels.dispatching.own import OwnDecider
 from acerl_np.kernels.learning.update import fill_stream
-from acerl_np.kernels.playing import futures as F
+from acerl_np.kernels.rollout import futures as F
 from acerl_np.policies.agent import as_decider
 from acerl_np.policies.files import BasePolicy, Places, Prepared, pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciding.deciders import NetworkDecider, make_network_decider
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.random import INITIAL, fill_uniforms, make_key
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.random import INITIAL, fill_uniforms, make_key
+from acerl_np.kernels.dispatching.deciders import NetworkDecider, make_network_decider
 from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.kernels.networks.network import act_batch, count_parameters, make_network, sum_columns
 from acerl_np.policies.files import AnyPolicy, Places, Prepared

@@ -15,9 +15,9 @@ from weakref import WeakValueDictionary
 import numba
 import numpy as np
 
-from acerl_np.kernels.deciding import own as kernels
-from acerl_np.kernels.deciding.floor import Floor, list_rows, list_tables
-from acerl_np.kernels.ground.state import Problem, allocate_state
+from acerl_np.kernels.core.state import Problem, allocate_state
+from acerl_np.kernels.dispatching import own as kernels
+from acerl_np.kernels.dispatching.floor import Floor, list_rows, list_tables
 from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
 from acerl_np.support.callbacks import compile_own

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.deciding import deciders as D
-from acerl_np.kernels.deciding.greedy_rollout import LAST_END, MOST_STEPS, TOTAL_LATE
-from acerl_np.kernels.deciding.index import COMPLETED, CURRENT
-from acerl_np.kernels.deciding.own import OwnDecider
-from acerl_np.kernels.deciding.rules import AHP, LWT
-from acerl_np.kernels.driving.offers import is_free
-from acerl_np.kernels.ground.state import Problem, State
-from acerl_np.kernels.playing.futures import Ahead
-from acerl_np.kernels.playing.trace import rate_tasks
+from acerl_np.kernels.core.state import Problem, State
+from acerl_np.kernels.dispatching import deciders as D
+from acerl_np.kernels.dispatching.greedy_rollout import LAST_END, MOST_STEPS, TOTAL_LATE
+from acerl_np.kernels.dispatching.index import COMPLETED, CURRENT
+from acerl_np.kernels.dispatching.own import OwnDecider
+from acerl_np.kernels.dispatching.rules import AHP, LWT
+from acerl_np.kernels.motion.offers import is_free
+from acerl_np.kernels.rollout.futures import Ahead
+from acerl_np.kernels.rollout.trace import rate_tasks
 from acerl_np.policies.index import find_by_number
 from acerl_np.policies.own import FUNCTIONS
 from acerl_np.policies.rules import RULES

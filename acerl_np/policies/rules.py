@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from acerl_np.kernels.deciding import baselines
-from acerl_np.kernels.deciding.deciders import RuleDecider, make_baseline_decider
-from acerl_np.kernels.deciding.drawn import MIX, RANDOM
-from acerl_np.kernels.ground.state import Problem
+from acerl_np.kernels.core.state import Problem
+from acerl_np.kernels.dispatching import baselines
+from acerl_np.kernels.dispatching.deciders import RuleDecider, make_baseline_decider
+from acerl_np.kernels.dispatching.drawn import MIX, RANDOM
 from acerl_np.policies.files import BasePolicy, Places, Prepared
 from acerl_np.problem.interface import TASK_RULES
 from acerl_np.support.errors import PolicyError, describe, suggest_name

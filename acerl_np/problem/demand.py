@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from acerl_np.kernels.ground.random import GENERATION, draw_uniform, make_key
+from acerl_np.kernels.core.random import GENERATION, draw_uniform, make_key
 from acerl_np.problem.instance import COLUMNS, Instance, make_instance, number_hash
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.limits import MAX_TASKS

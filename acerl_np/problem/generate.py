@@ -9,8 +9,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from acerl_np.kernels.ground.random import GENERATION, PERTURBATION, draw_uniform, make_key
-from acerl_np.kernels.playing.variation import draw_noise
+from acerl_np.kernels.core.random import GENERATION, PERTURBATION, draw_uniform, make_key
+from acerl_np.kernels.rollout.variation import draw_noise
 from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.layout import Layout, find_ends, find_sites, find_stations

@@ -17,7 +17,7 @@ from acerl_np.support.own import Own
 from acerl_np.support.trust import is_own_name, read_kept
 
 if TYPE_CHECKING:
-    from acerl_np.kernels.ground.state import Outcome
+    from acerl_np.kernels.core.state import Outcome
 
 MEASURES = {"makespan": "s", "tardiness": "s", "late": "%", "waiting": "s", "empty": "%"}
 """What is measured of an episode, and its unit, in the order of the kernels: until all is done; mean delay of

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciding.rules import AHP, EDD, FCFS, LWT, NVF, STD
-from acerl_np.kernels.ground import state
-from acerl_np.kernels.ground.state import Problem
+from acerl_np.kernels.core import state
+from acerl_np.kernels.core.state import Problem
+from acerl_np.kernels.dispatching.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.problem.choices import PAPER_RULES, RULE_NAMES, RULES, SlotKind
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout

@@ -1,4 +1,4 @@
-"""Metres and seconds of arrays as the simulator counts them: what `kernels.ground.state` does one by one."""
+"""Metres and seconds of arrays as the simulator counts them: what `kernels.core.state` does one by one."""
 
 from __future__ import annotations
 

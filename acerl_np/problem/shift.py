@@ -10,7 +10,7 @@ from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from acerl_np.kernels.ground.random import GENERATION, draw_uniform, make_key
+from acerl_np.kernels.core.random import GENERATION, draw_uniform, make_key
 from acerl_np.problem import generate
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout, find_ends, find_stations, find_type

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from acerl_np.kernels.deciding.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
+from acerl_np.kernels.core import state
+from acerl_np.kernels.core.state import NEVER, Problem
+from acerl_np.kernels.dispatching.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.kernels.episode.chains import plan_arrivals
-from acerl_np.kernels.ground import state
-from acerl_np.kernels.ground.state import NEVER, Problem
 from acerl_np.problem import choices, interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.playing.rollout import list_pairs
-from acerl_np.kernels.playing.trace import rate_tasks
+from acerl_np.kernels.rollout.batch import list_pairs
+from acerl_np.kernels.rollout.trace import rate_tasks
 from acerl_np.problem.interface import number_rules
 from acerl_np.simulation.scene import Scene, read_choices
 from acerl_np.simulation.simulator import Simulator

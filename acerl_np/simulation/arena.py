@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from acerl_np.kernels.deciding import deciders as D
-from acerl_np.kernels.deciding.rules import PAPER_RULES
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.random import ACTION, EVALUATION
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.random import ACTION, EVALUATION
+from acerl_np.kernels.dispatching import deciders as D
+from acerl_np.kernels.dispatching.rules import PAPER_RULES
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.kernels.networks.network import Network
-from acerl_np.kernels.playing.episodes import play_episodes
-from acerl_np.kernels.playing.futures import Ahead
+from acerl_np.kernels.rollout.episodes import play_episodes
+from acerl_np.kernels.rollout.futures import Ahead
 from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers

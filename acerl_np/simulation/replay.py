@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciding.drawn import play_assignments
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.state import Outcome, allocate_state, read_outcome
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.state import Outcome, allocate_state, read_outcome
+from acerl_np.kernels.dispatching.drawn import play_assignments
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.records import Assignments
 from acerl_np.problem.tables import build_problem

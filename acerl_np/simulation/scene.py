@@ -8,15 +8,15 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciding.observation import View
-from acerl_np.kernels.deciding.pairs import N_PLACES, N_VALUES, list_possible
-from acerl_np.kernels.driving.energy import find_level, has_battery
-from acerl_np.kernels.driving.offers import is_free
-from acerl_np.kernels.driving.ways import find_delay, find_stand
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.state import Problem, State
-from acerl_np.kernels.playing.episodes import decide_rows
-from acerl_np.kernels.playing.rollout import find_impossible, list_waits
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.state import Problem, State
+from acerl_np.kernels.dispatching.observation import View
+from acerl_np.kernels.dispatching.pairs import N_PLACES, N_VALUES, list_possible
+from acerl_np.kernels.motion.energy import find_level, has_battery
+from acerl_np.kernels.motion.offers import is_free
+from acerl_np.kernels.motion.ways import find_delay, find_stand
+from acerl_np.kernels.rollout.batch import find_impossible, list_waits
+from acerl_np.kernels.rollout.episodes import decide_rows
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.interface import refuse_other_slots
 from acerl_np.problem.layout import Layout

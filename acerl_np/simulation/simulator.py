@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciding.observation import allocate_view
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.state import State, allocate_state, read_outcome
-from acerl_np.kernels.playing.rollout import advance_batch, assign_batch
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.state import State, allocate_state, read_outcome
+from acerl_np.kernels.dispatching.observation import allocate_view
+from acerl_np.kernels.rollout.batch import advance_batch, assign_batch
 from acerl_np.problem import choices, interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances

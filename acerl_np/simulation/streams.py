@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.ground.random import BREAKDOWN, derive_key
+from acerl_np.kernels.core.random import BREAKDOWN, derive_key
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole, is_whole

@@ -11,14 +11,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from acerl_np.kernels.driving.energy import find_level
-from acerl_np.kernels.driving.traffic import find_visit, measure_delay
-from acerl_np.kernels.driving.trips import drives
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.state import Problem, State, allocate_state, find_ready, read_outcome
 from acerl_np.kernels.episode.auxiliary import settle_tick
 from acerl_np.kernels.episode.events import open_episode, pass_tick
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.state import Problem, State, allocate_state, find_ready, read_outcome
-from acerl_np.kernels.playing import trace as kernels
+from acerl_np.kernels.motion.energy import find_level
+from acerl_np.kernels.motion.traffic import find_visit, measure_delay
+from acerl_np.kernels.motion.trips import drives
+from acerl_np.kernels.rollout import trace as kernels
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving.trips import drives
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.state import find_due, find_ready
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.state import find_due, find_ready
+from acerl_np.kernels.motion.trips import drives
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.simulator import Simulator
 

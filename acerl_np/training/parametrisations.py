@@ -11,9 +11,9 @@ from acerl_np.evolution import Strategy
 from acerl_np.evolution.covariance import Covariance, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.distributions import MIN_SIGMA
 from acerl_np.evolution.search import Search
-from acerl_np.kernels.deciding.deciders import derive_keys
-from acerl_np.kernels.ground.random import ACTION
-from acerl_np.kernels.ground.state import Outcome, join_outcomes
+from acerl_np.kernels.core.random import ACTION
+from acerl_np.kernels.core.state import Outcome, join_outcomes
+from acerl_np.kernels.dispatching.deciders import derive_keys
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.kernels.networks.network import count_parameters, list_shapes, make_network
 from acerl_np.policies import index

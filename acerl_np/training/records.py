@@ -8,9 +8,9 @@ import numpy as np
 
 from acerl_np.evolution import InstanceSampler
 from acerl_np.evolution.sampler import check_ids
-from acerl_np.kernels.ground.state import Problem
+from acerl_np.kernels.core.state import Problem
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.kernels.playing.variation import draw_records
+from acerl_np.kernels.rollout.variation import draw_records
 from acerl_np.problem.tables import allocate_variants
 from acerl_np.training.config import Config
 

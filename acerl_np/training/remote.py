@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evolution.search import Search
-from acerl_np.kernels.ground.state import Outcome, allocate_outcome
+from acerl_np.kernels.core.state import Outcome, allocate_outcome
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.problem.instance import Instance
 from acerl_np.support.team import Team

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Generic
 
 import numpy as np
 
-from acerl_np.kernels.ground.random import CURVE
-from acerl_np.kernels.ground.state import Problem
+from acerl_np.kernels.core.random import CURVE
+from acerl_np.kernels.core.state import Problem
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy

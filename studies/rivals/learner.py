@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.kernels.ground.random import ACTION, fill_uniforms, make_key
+from acerl_np.kernels.core.random import ACTION, fill_uniforms, make_key
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.goal import Goal

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.kernels.ground.random import ACTION
+from acerl_np.kernels.core.random import ACTION
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from studies.rivals.episodes import Seen

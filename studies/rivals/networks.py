@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from acerl_np.kernels.ground.random import INITIAL
+from acerl_np.kernels.core.random import INITIAL
 from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.kernels.networks.network import allocate_rows
 from acerl_np.policies.network import initial_parameters

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.ground import vector
+from acerl_np.kernels.core import vector
 from acerl_np.kernels.networks import network
 from acerl_np.support.compiled import inner_kernel, kernel
 

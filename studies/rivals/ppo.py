@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from acerl_np.kernels.ground.random import BATCH
+from acerl_np.kernels.core.random import BATCH
 from studies.rivals.episodes import Seen
 from studies.rivals.learner import RivalAlgorithm, Task
 from studies.rivals.losses import clip_surrogate, find_logs, square_errors

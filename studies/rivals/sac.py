@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.ground.random import BATCH
+from acerl_np.kernels.core.random import BATCH
 from acerl_np.support.errors import CheckpointError
 from studies.rivals.episodes import Seen
 from studies.rivals.learner import ROUND, RivalAlgorithm, Task

@@ -196,7 +196,7 @@ def test_what_takes_time_is_compiled_ahead(empty, run, monkeypatch):
 
 @needs_jit
 def test_a_replay_compiles_nothing_that_was_not_compiled_ahead(empty, run):
-    from acerl_np.kernels.deciding.drawn import play_assignments
+    from acerl_np.kernels.dispatching.drawn import play_assignments
 
     rows = (f"task_{k},v{k % 3},{k}" for k in range(30))
     write(Path("past.csv"), "task,vehicle,start", *rows)

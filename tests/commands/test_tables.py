@@ -19,7 +19,7 @@ from acerl_np.evaluation.margin import Margin
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing
 from acerl_np.evaluation.verdict import judge
-from acerl_np.kernels.ground.state import CHARGING, QUEUED
+from acerl_np.kernels.core.state import CHARGING, QUEUED
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.records import write_record
 

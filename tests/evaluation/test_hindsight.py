@@ -23,8 +23,8 @@ from acerl_np.evaluation.hindsight import find_hindsight, replay
 from acerl_np.evaluation.margin import compare_trials
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
 from acerl_np.evaluation.trials import Playing
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.playing.beam import Guide, estimate_rest, hash_row
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.rollout.beam import Guide, estimate_rest, hash_row
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.choices import PAPER_RULES
 from acerl_np.problem.goal import MEASURES, PAPER, Goal

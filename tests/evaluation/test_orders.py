@@ -23,7 +23,7 @@ from acerl_np.evaluation.hindsight import (
     replay,
 )
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
 from acerl_np.policies.rules import BASELINES
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.goal import MEASURES, PAPER, Goal

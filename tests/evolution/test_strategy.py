@@ -7,7 +7,7 @@ from searches import JIT
 from tables_and_refusals import list_unrefused
 
 from acerl_np.evolution import Strategy
-from acerl_np.kernels.ground.random import BLOCK, NOISE
+from acerl_np.kernels.core.random import BLOCK, NOISE
 from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.support.errors import ConfigError, InputError
 

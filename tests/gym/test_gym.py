@@ -17,7 +17,7 @@ from worlds import RAW, cut, make_task, straight_floor, with_chargers, with_park
 import acerl_np
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.kernels.playing.rollout import list_pairs
+from acerl_np.kernels.rollout.batch import list_pairs
 
 gymnasium = pytest.importorskip("gymnasium")
 

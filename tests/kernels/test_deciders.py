@@ -17,14 +17,14 @@ from scipy.optimize import linear_sum_assignment
 from worlds import World, floors, make_task, straight_floor, worlds
 
 from acerl_np import Floor, IndexPolicy, Simulator
-from acerl_np.kernels.deciding import deciders
-from acerl_np.kernels.deciding.baselines import NO_PAIR
-from acerl_np.kernels.deciding.drawn import MIX, RANDOM
-from acerl_np.kernels.deciding.floor import FIRST_DRAW, list_rows, list_tables
-from acerl_np.kernels.deciding.own import OWN
-from acerl_np.kernels.ground.matching import allocate_matching, match_rows
+from acerl_np.kernels.core.matching import allocate_matching, match_rows
+from acerl_np.kernels.dispatching import deciders
+from acerl_np.kernels.dispatching.baselines import NO_PAIR
+from acerl_np.kernels.dispatching.drawn import MIX, RANDOM
+from acerl_np.kernels.dispatching.floor import FIRST_DRAW, list_rows, list_tables
+from acerl_np.kernels.dispatching.own import OWN
 from acerl_np.kernels.networks.network import make_network
-from acerl_np.kernels.playing.episodes import decide_rows
+from acerl_np.kernels.rollout.episodes import decide_rows
 from acerl_np.policies.index import NAMES, build_index
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.rules import BASELINES, RULES

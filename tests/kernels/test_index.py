@@ -13,8 +13,8 @@ from machine import JIT, needs_jit
 from worlds import World, make_task, straight_floor, worlds
 
 from acerl_np import Simulator
-from acerl_np.kernels.deciding.deciders import make_index_decider
-from acerl_np.kernels.playing.episodes import decide_rows
+from acerl_np.kernels.dispatching.deciders import make_index_decider
+from acerl_np.kernels.rollout.episodes import decide_rows
 from acerl_np.policies.index import FEATURES, NAMES, IndexPolicy
 
 KEY = (1, 2, 3, 4)

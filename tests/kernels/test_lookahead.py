@@ -17,10 +17,10 @@ from worlds import chained_world, make_task, quarters, straight_floor, worlds
 
 import acerl_np
 from acerl_np import IndexPolicy, Instance, Layout, Lookahead, Policy, Simulator, load_instance
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.random import derive_key
-from acerl_np.kernels.playing.futures import PRESENT, open_future
-from acerl_np.kernels.playing.lookahead import LEAST_FUTURES, pick_candidate, rate_candidates
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.random import derive_key
+from acerl_np.kernels.rollout.futures import PRESENT, open_future
+from acerl_np.kernels.rollout.lookahead import LEAST_FUTURES, pick_candidate, rate_candidates
 from acerl_np.policies.lookahead import find_same, move_record
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.goal import Goal

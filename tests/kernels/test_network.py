@@ -12,7 +12,7 @@ from machine import JIT
 from tables_and_refusals import list_unrefused
 
 from acerl_np import Simulator, load_suite
-from acerl_np.kernels.ground.random import INITIAL
+from acerl_np.kernels.core.random import INITIAL
 from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.kernels.networks import network
 from acerl_np.policies.network import Policy, initial_parameters

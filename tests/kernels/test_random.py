@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from acerl_np.kernels.ground import random
-from acerl_np.kernels.ground.random import BLOCK, LANES, NOISE
+from acerl_np.kernels.core import random
+from acerl_np.kernels.core.random import BLOCK, LANES, NOISE
 from acerl_np.kernels.learning.update import fill_stream
 
 

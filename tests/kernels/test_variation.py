@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from worlds import World, make_task, parts_floor, straight_floor
 
 from acerl_np.evolution import make_sampler
-from acerl_np.kernels.ground import state
+from acerl_np.kernels.core import state
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.kernels.playing.variation import draw_records
+from acerl_np.kernels.rollout.variation import draw_records
 from acerl_np.problem.tables import allocate_variants, build_problem
 from acerl_np.support.workers import Workers
 from acerl_np.training.config import Config

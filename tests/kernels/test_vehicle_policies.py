@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from played import KINDS, ROW, Played
 
 from acerl_np import Lookahead
-from acerl_np.kernels.deciding.deciders import make_baseline_decider, make_index_decider
-from acerl_np.kernels.deciding.index import CURRENT, N_INDEX_FEATURES
-from acerl_np.kernels.driving.commitment import take_decision
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.dispatching.deciders import make_baseline_decider, make_index_decider
+from acerl_np.kernels.dispatching.index import CURRENT, N_INDEX_FEATURES
 from acerl_np.kernels.episode.events import advance_events
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.playing.episodes import decide_rows
-from acerl_np.kernels.playing.lookahead import UNFINISHED, begin_lookahead, rate_candidates
+from acerl_np.kernels.motion.commitment import take_decision
+from acerl_np.kernels.rollout.episodes import decide_rows
+from acerl_np.kernels.rollout.lookahead import UNFINISHED, begin_lookahead, rate_candidates
 from acerl_np.policies.index import FEATURES, KNOWN, WAITING, IndexPolicy
 from acerl_np.policies.rules import BASELINES, RULES, RulePolicy
 from acerl_np.problem.layout import Layout

@@ -13,8 +13,8 @@ from played import KINDS, ROW, Played, compare, compare_drawn, list_kinds
 import acerl_np
 from acerl_np import Layout
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.kernels.driving.offers import may_wait
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.motion.offers import may_wait
 from acerl_np.support.errors import InputError
 
 CHAINED = list_kinds(worlds.with_chains(worlds.worlds()))

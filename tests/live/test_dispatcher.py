@@ -12,7 +12,7 @@ from plain_policies import Asking, Nearest, first_legal
 
 import acerl_np
 from acerl_np import Dispatcher, Instance, Layout, load_instance, load_layout
-from acerl_np.kernels.ground.random import EVALUATION, derive_key
+from acerl_np.kernels.core.random import EVALUATION, derive_key
 from acerl_np.live import events as E
 from acerl_np.policies.rules import BASELINES, RULES
 from acerl_np.support.errors import EventError, InputError, PolicyError

@@ -9,7 +9,7 @@ from live_events import line, look, play_reckoned, quiet, tell_row
 from machine import JIT
 
 from acerl_np import Dispatcher, IndexPolicy, Instance, Layout, Lookahead, Simulator, load_layout
-from acerl_np.kernels.playing import forecast as forecasts
+from acerl_np.kernels.rollout import forecast as forecasts
 from acerl_np.live import events as E
 from acerl_np.policies.rules import RulePolicy
 from acerl_np.support.errors import EventError, InputError, PolicyError

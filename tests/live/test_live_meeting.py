@@ -14,12 +14,12 @@ from live_events import line
 from meeting import draw_day, make_floor
 
 from acerl_np import Dispatcher, EventError, IndexPolicy, InputError, Lookahead
-from acerl_np.kernels.deciding import deciders
-from acerl_np.kernels.driving import commitment, energy, offers
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.dispatching import deciders
 from acerl_np.kernels.episode import auxiliary, events
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.playing.futures import Ahead
-from acerl_np.kernels.playing.lookahead import decide_ahead
+from acerl_np.kernels.motion import commitment, energy, offers
+from acerl_np.kernels.rollout.futures import Ahead
+from acerl_np.kernels.rollout.lookahead import decide_ahead
 from acerl_np.live import events as E
 from acerl_np.live.meeting import find_repair_ticks
 from acerl_np.live.parts import LiveVehicle

@@ -15,7 +15,7 @@ from played import KINDS
 
 import acerl_np
 from acerl_np import Dispatcher, EventError, IndexPolicy, Instance, Layout, Lookahead
-from acerl_np.kernels.deciding.greedy_rollout import find_free
+from acerl_np.kernels.dispatching.greedy_rollout import find_free
 from acerl_np.live import events as E
 from acerl_np.live.daybook import read_audit
 from acerl_np.policies.rules import BASELINES

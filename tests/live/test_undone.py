@@ -15,7 +15,7 @@ from live_events import ERRAND_MAKERS, floor, look
 from machine import JIT
 
 from acerl_np import Dispatcher, EventError, EventWarning, InputError, Layout, SharingError
-from acerl_np.kernels.ground import state
+from acerl_np.kernels.core import state
 from acerl_np.live import board
 from acerl_np.live import events as E
 from acerl_np.support.files import read_arrays

@@ -26,10 +26,10 @@ from acerl_np import (
     perturb,
     warm_up,
 )
-from acerl_np.kernels.ground.state import (
+from acerl_np.kernels.core.state import (
     NEVER,
 )
-from acerl_np.kernels.playing.lookahead import UNFINISHED, pick_candidate
+from acerl_np.kernels.rollout.lookahead import UNFINISHED, pick_candidate
 from acerl_np.policies.lookahead import find_apart, find_same
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.goal import Goal
@@ -407,7 +407,7 @@ def test_arrays_hold_all_of_it():
 @needs_jit
 def test_what_is_compiled_ahead_serves_every_rule():
     """A base of another kind is compiled when it is first used, and then serves all of its kind."""
-    from acerl_np.kernels.playing.episodes import play_episodes
+    from acerl_np.kernels.rollout.episodes import play_episodes
 
     warm_up("lookahead", quiet=True)
     day, history = cut(day_of(), 4), records_of((2,))

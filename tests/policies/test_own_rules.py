@@ -29,7 +29,7 @@ from acerl_np import (
 )
 from acerl_np.evaluation.importance import list_parts
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.kernels.deciding.floor import Floor
+from acerl_np.kernels.dispatching.floor import Floor
 from acerl_np.problem.goal import Goal
 from acerl_np.support.machine_code import cache_folder
 from acerl_np.support.own import write_own

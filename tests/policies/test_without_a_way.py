@@ -6,7 +6,7 @@ from worlds import make_task, straight_floor
 
 from acerl_np import Dispatcher, IndexPolicy, Instance, Layout, Simulator
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.kernels.ground.state import NEVER, count_ticks
+from acerl_np.kernels.core.state import NEVER, count_ticks
 from acerl_np.live.events import TaskArrived
 from acerl_np.policies.rules import RULES, RulePolicy
 

@@ -20,7 +20,7 @@ from acerl_np import (
     load_instance,
     load_suite,
 )
-from acerl_np.kernels.playing.variation import draw_records
+from acerl_np.kernels.rollout.variation import draw_records
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.demand import draw_shift
 from acerl_np.problem.export import Export

@@ -28,7 +28,7 @@ from acerl_np import (
     load_layout,
     load_suite,
 )
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
 from acerl_np.problem import columns, records, task_rows
 from acerl_np.problem.interface import find_scaling, scaling_of
 from acerl_np.problem.parts import Breakdown

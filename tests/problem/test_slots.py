@@ -32,7 +32,7 @@ from acerl_np import (
     load_policy,
     load_suite,
 )
-from acerl_np.kernels.deciding.observation import allocate_view, write_view
+from acerl_np.kernels.dispatching.observation import allocate_view, write_view
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.problem.interface import assign_slots, find_scaling, find_slots, number_rules
 from acerl_np.problem.records import write_record

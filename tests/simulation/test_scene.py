@@ -7,7 +7,7 @@ import pytest
 
 import acerl_np
 from acerl_np import InputError, Simulator
-from acerl_np.kernels.ground.state import Outcome
+from acerl_np.kernels.core.state import Outcome
 from acerl_np.policies.index import FEATURES
 from acerl_np.problem.bundled import bundled_suites
 from acerl_np.simulation.scene import Pairs

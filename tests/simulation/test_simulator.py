@@ -19,7 +19,7 @@ from tables_and_refusals import list_unrefused
 from worlds import SCALED, World, floors, make_hall, make_task, straight_floor, worlds
 
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
-from acerl_np.kernels.ground.state import (
+from acerl_np.kernels.core.state import (
     allocate_state,
     copy_row,
 )

@@ -19,10 +19,10 @@ from played import WORDS, decide_drawn
 
 from acerl_np import Instance, Layout, Simulator
 from acerl_np.evaluation.trials import Trials
-from acerl_np.kernels.driving.commitment import find_waiting, take_decision
-from acerl_np.kernels.driving.offers import is_decision_due
-from acerl_np.kernels.ground.state import NEVER, read_outcome
-from acerl_np.kernels.playing.trace import rate_tasks
+from acerl_np.kernels.core.state import NEVER, read_outcome
+from acerl_np.kernels.motion.commitment import find_waiting, take_decision
+from acerl_np.kernels.motion.offers import is_decision_due
+from acerl_np.kernels.rollout.trace import rate_tasks
 from acerl_np.problem.goal import MEASURES, Goal
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.scene import STATUSES

@@ -31,9 +31,9 @@ from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.past import estimate_meeting
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.kernels.driving.traffic import take_way
+from acerl_np.kernels.core import state as S
 from acerl_np.kernels.episode.events import open_episode
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.motion.traffic import take_way
 from acerl_np.problem import spots, tables
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance

@@ -81,7 +81,7 @@ def test_a_stamp_covers_the_version_and_what_a_module_imports(package):
     program = "from acerl_np.support.machine_code import source_stamp\n"
     program += f"print(*map(source_stamp, {names}))"
     first = run(package, program).stdout.split()
-    replace(package / "kernels" / "ground" / "random.py", "LANES = 512", "LANES = 256")
+    replace(package / "kernels" / "core" / "random.py", "LANES = 512", "LANES = 256")
     update, vector = run(package, program).stdout.split()
     assert update != first[0] and vector == first[1]
     version = package / "support" / "version.py"
@@ -140,7 +140,7 @@ def test_imports_of_kernels_are_found():
         own = ".".join(path.relative_to(folder.parents[1]).with_suffix("").parts)
         assert {x for x in found if x.startswith("acerl_np.kernels.")} <= set(list_sources(own))
     beside = set(list_sources("studies.rivals.losses"))
-    assert {"studies.rivals.losses", "acerl_np.kernels.ground.vector"} <= beside
+    assert {"studies.rivals.losses", "acerl_np.kernels.core.vector"} <= beside
 
 
 @pytest.mark.parametrize("name", SETTINGS)

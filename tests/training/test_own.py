@@ -30,7 +30,7 @@ from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing
 from acerl_np.evaluation.verdict import judge
 from acerl_np.evolution import Evolution, InstanceSampler, rank_utilities
-from acerl_np.kernels.ground.state import read_outcome
+from acerl_np.kernels.core.state import read_outcome
 from acerl_np.problem.goal import Goal
 from studies.rivals import RivalTrainer
 

@@ -26,7 +26,7 @@ from trainings import (
 import acerl_np
 from acerl_np import ACERL, CheckpointError, Config, ConfigError, evaluate_policy
 from acerl_np.evolution import Strategy
-from acerl_np.kernels.ground.random import CURVE
+from acerl_np.kernels.core.random import CURVE
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.kernels.networks.network import make_network
 from acerl_np.policies.index import NAMES

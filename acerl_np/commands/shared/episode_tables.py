@@ -42,7 +42,7 @@ def list_vehicles(trace: Trace) -> Iterator[dict[str, object]]:
     Shares are those loaded, driving without a load, in a charger's queue, charging and broken down; the level
     is a share of the capacity, empty without a battery.
     """
-    from acerl_np.kernels.ground.state import CHARGING, QUEUED
+    from acerl_np.kernels.core.state import CHARGING, QUEUED
 
     layout, end = trace.instance.layout, max(trace.end, 1)
     for v, vehicle in enumerate(layout.vehicles):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving import commitment, energy, offers, trips, ways
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.motion import commitment, energy, offers, trips, ways
 from acerl_np.support.compiled import inner_kernel
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving import commitment, energy, traffic, trips, ways
-from acerl_np.kernels.ground import random
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import random
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.motion import commitment, energy, traffic, trips, ways
 from acerl_np.support.compiled import inner_kernel, kernel
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving.commitment import append_waiting
-from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.motion.commitment import append_waiting
 from acerl_np.support.compiled import inner_kernel, kernel
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving import commitment, energy, offers, traffic
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.records import clear_records
 from acerl_np.kernels.episode import auxiliary, breakdowns, chains
-from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.records import clear_records
+from acerl_np.kernels.motion import commitment, energy, offers, traffic
 from acerl_np.support.compiled import inner_kernel, kernel
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.ground.random import LANES
+from acerl_np.kernels.core.random import LANES
 from acerl_np.kernels.learning.update import copy_normals, find_stream
 from acerl_np.support.compiled import kernel
 

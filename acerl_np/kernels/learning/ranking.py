@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.ground.random import RANKING, derive_key, draw_uniform
+from acerl_np.kernels.core.random import RANKING, derive_key, draw_uniform
 from acerl_np.support.compiled import kernel
 
 

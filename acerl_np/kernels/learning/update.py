@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.ground.random import BLOCK, LANES, NOISE, derive_key, fill_normals
+from acerl_np.kernels.core.random import BLOCK, LANES, NOISE, derive_key, fill_normals
 from acerl_np.support.compiled import inner_kernel, kernel
 
 F = np.float32

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.ground.vector import add_4, add_12, add_16, add_64
+from acerl_np.kernels.core.vector import add_4, add_12, add_16, add_64
 from acerl_np.kernels.networks.vectors import Vectors, add_noise
 from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
 

@@ -1,0 +1,168 @@
+"""The baselines of a control system: rules that choose the vehicle, too, and draw nothing.
+
+Each compares the pairs of an idle vehicle and a waiting task that it is offered, by the seconds of the
+approach from where the vehicle truly stands, or until the task is ready if that is longer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.matching import match_rows
+from acerl_np.kernels.dispatching import drawn
+from acerl_np.kernels.episode import auxiliary
+from acerl_np.kernels.motion import energy, offers, ways
+from acerl_np.support.compiled import inner_kernel, kernel
+
+NEAREST, FCFS_NEAREST, EDD_NEAREST, OPENTCS, ASSIGNMENT = range(drawn.RANDOM + 1, drawn.RANDOM + 6)
+"""Rules besides those of `rules.py` and `drawn.py`."""
+
+WAITING_WEIGHT = 0.3
+"""s of approach that ASSIGNMENT gives for each second that a task has waited."""
+
+NO_PAIR = np.int64(2**50)
+"""ms, in place of the cost of a pair that cannot be: more than all others together."""
+
+
+@inner_kernel
+def rate_pair(problem, state, b, rule, scarce, v, k, task):
+    """Return the value of a pair, s, the least is the best, and what a baseline compares, in order.
+
+    openTCS asks a vehicle for its task where vehicles are scarce, and a task for its vehicle otherwise.
+    """
+    pickup = problem.ends[state.episode[b].instance, task].pickup
+    approach = S.round_sum(ways.time_way(problem, state, b, v, np.int64(-1), pickup))
+    seconds = max(approach, S.find_ready_in(problem, state, b, task))
+    place, arrival = np.float64(k), S.find_ready(problem, state, b, task)
+    if rule == NEAREST:
+        return seconds, (seconds, approach, place, 0.0, 0.0)
+    if rule == FCFS_NEAREST:
+        return arrival, (arrival, place, seconds, approach, 0.0)
+    if rule == ASSIGNMENT:
+        waited = np.float64(state.episode[b].time) - state.waiting_since[b, task]
+        value = S.round_sum(seconds - WAITING_WEIGHT * max(0.0, waited))
+        return value, (value, place, 0.0, 0.0, 0.0)
+    due = S.find_due(problem, state, b, task)
+    if rule == EDD_NEAREST:
+        return due, (due, place, seconds, approach, 0.0)
+    if scarce:
+        return due, (np.float64(v), due, arrival, seconds, approach)
+    return due, (due, arrival, place, seconds, approach)
+
+
+@inner_kernel
+def compare_pairs(problem, state, b, decider):
+    """Write the value of each pair; return vehicle and pool position of the best, by `rate_pair`.
+
+    The first of equals by vehicle, then by place in the pool; -1 twice without a pair.
+    """
+    i = state.episode[b].instance
+    rule = decider.rule
+    scarce = offers.count_free(problem, state, b) < state.episode[b].pool_size
+    best_v, best_k = np.int64(-1), np.int64(-1)
+    best = (np.inf, np.inf, np.inf, np.inf, np.inf)
+    for v in range(problem.instance[i].n_vehicles):
+        free = offers.is_free(state, b, v)
+        priority = offers.find_priority(problem, state, b, v) if free else 0.0
+        for k in range(state.episode[b].pool_size):
+            task = state.pool[b, k]
+            decider.value[v, k] = np.inf
+            if not free or not offers.is_offered(problem, state, b, v, task, priority):
+                continue
+            value, own = rate_pair(problem, state, b, rule, scarce, v, k, task)
+            decider.value[v, k] = value
+            if own < best:
+                best_v, best_k, best = np.int64(v), np.int64(k), own
+    return best_v, best_k
+
+
+@kernel
+def add_later(problem, state, b, decider):
+    """Write the values of vehicles with a task, free at their deliveries, beside those of free ones."""
+    i, now = state.episode[b].instance, state.episode[b].time
+    size = state.episode[b].pool_size
+    for v in range(problem.instance[i].n_vehicles):
+        vehicle = state.vehicle[b, v]
+        if offers.is_free(state, b, v) or vehicle.status != S.WORKING:
+            continue
+        end = vehicle.event_tick
+        site = problem.ends[i, vehicle.task].delivery
+        highest = -np.inf
+        for k in range(size):
+            task = state.pool[b, k]
+            decider.value[v, k] = np.inf
+            takes = S.may_carry(problem, i, v, task)
+            if takes and energy.has_battery(problem, state, b, v):
+                level = energy.find_level(problem, state, b, v, end)
+                takes = level >= auxiliary.find_site_need(problem, i, v, task, site)
+            if takes:
+                pickup = problem.ends[i, task].pickup
+                way = ways.time_way(problem, state, b, v, site, pickup)
+                waited = np.float64(now) - state.waiting_since[b, task]
+                seconds = np.float64(end - now) + way
+                decider.value[v, k] = S.round_sum(seconds - WAITING_WEIGHT * waited)
+                highest = max(highest, problem.record[i, task].priority)
+        for k in range(size):
+            if problem.record[i, state.pool[b, k]].priority < highest:
+                decider.value[v, k] = np.inf
+
+
+@kernel
+def choose_assigned(problem, state, b, decider):
+    """Return the first free vehicle of the best assignment and its task's position; -1 twice without a pair.
+
+    The assignment has as many pairs as can be, and of those the least sum of values, in whole milliseconds.
+    Where tasks may change hands, vehicles with a task are partners, too: what they shall take waits for them.
+    Without the pair it is still the best of the others, so a next decision at the same time goes on with
+    it, or with one of the same sum.
+    """
+    n_vehicles = problem.instance[state.episode[b].instance].n_vehicles
+    n_waiting = state.episode[b].pool_size
+    matching, n = decider.matching, 0
+    for v in range(n_vehicles):
+        for k in range(n_waiting):
+            if decider.value[v, k] < np.inf:
+                decider.vehicle[n] = v
+                n += 1
+                break
+    by_vehicle = n <= n_waiting
+    for j in range(n):
+        for k in range(n_waiting):
+            value, cost = decider.value[decider.vehicle[j], k], NO_PAIR
+            if value < np.inf:
+                cost = np.int64(np.floor(1e3 * value + 0.5))
+            if by_vehicle:
+                matching.cost[j, k] = cost
+            else:
+                matching.cost[k, j] = cost
+    n_columns = max(n, n_waiting)
+    match_rows(min(n, n_waiting), n_columns, matching)
+    first, position = np.int64(n), np.int64(-1)
+    for c in range(n_columns):
+        row = matching.row_of[c]
+        if row < 0 or matching.cost[row, c] == NO_PAIR:
+            continue
+        own, place = (row, np.int64(c)) if by_vehicle else (np.int64(c), row)
+        if own < first and offers.is_free(state, b, decider.vehicle[own]):
+            first, position = own, place
+    if position < 0:
+        return np.int64(-1), position
+    return decider.vehicle[first], position
+
+
+@inner_kernel
+def choose_by_baseline(problem, state, b, decider):
+    """Return what `deciders.decide` returns, by a baseline; `decider.value` then holds what it compared."""
+    v, k = compare_pairs(problem, state, b, decider)
+    if decider.rule == ASSIGNMENT:
+        if problem.instance[state.episode[b].instance].max_changes >= 0:
+            add_later(problem, state, b, decider)
+        v, k = choose_assigned(problem, state, b, decider)
+    return v, k, np.int64(decider.rule if v >= 0 else -1)
+
+
+@inner_kernel
+def decide_by_baseline(problem, state, b, decider, row, key, decision):
+    """Decide as `deciders.decide`, by a baseline; nothing is drawn."""
+    return choose_by_baseline(problem, state, b, decider)
