@@ -31,7 +31,7 @@ from acerl_np.problem.goal import PAPER, Goal, read_objective
 from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.problem.interface import TASK_RULES
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.replay import plan_orders
+from acerl_np.simulation.replay import plan_actions
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
@@ -71,9 +71,7 @@ def play_orders(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) 
     """Play an order of tasks, vehicle * n_tasks + task by turn; return the episode, one row."""
     problem = build_problem([instance], goal=goal)
     state = S.allocate_state(problem, 1)
-    vehicles, tasks = np.divmod(np.array(actions, np.int64), instance.n_tasks)
-    n_vehicles, start = len(instance.layout.vehicles), np.zeros(instance.n_tasks)
-    play_assignments(problem, state, 0, *plan_orders(tasks, vehicles, n_vehicles, start))
+    play_assignments(problem, state, 0, *plan_actions(actions, instance))
     return state
 
 
@@ -168,14 +166,13 @@ def _keep(best: Candidate, found: Found, limit: float) -> Candidate:
 def _search_orders(instance: Instance, goal: Goal, effort: float, seed: Whole) -> Candidate:
     """Return the best order that annealing finds: who takes which task, and after which."""
     problem = build_problem([instance], goal=goal)
-    state = S.allocate_state(problem, 1)
     orders, found = allocate_orders(problem), allocate_found(instance.n_tasks)
     size = instance.n_tasks * len(instance.layout.vehicles) / 40
     steps = max(200, int(effort * ORDER_STEPS / max(1.0, size)))
     best = Candidate()
     for chain in range(ORDER_CHAINS):
         key = make_key(seed, SEARCH, number_hash(instance.content_hash), chain)
-        anneal_orders(problem, state, 0, key, steps, goal.cost_limit, orders, found)
+        anneal_orders(problem, 0, key, steps, goal.cost_limit, orders, found)
         best = _keep(best, found, goal.cost_limit)
     return best
 

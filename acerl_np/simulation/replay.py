@@ -13,6 +13,7 @@ from acerl_np.kernels.core import state as S
 from acerl_np.kernels.core.state import Outcome, allocate_state, read_outcome
 from acerl_np.kernels.dispatching.drawn import play_assignments
 from acerl_np.problem.goal import PAPER, Goal
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.records import Assignments
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import find_served, list_ready
@@ -86,6 +87,12 @@ def plan_orders(
         start_tick=np.ceil(np.maximum(start, 0.0)).astype(np.int64),
         head=bounds[:-1].copy(),
     )
+
+
+def plan_actions(actions: Sequence[int], instance: Instance) -> ReplayPlan:
+    """Return an order of tasks, vehicle * n_tasks + task by turn, vehicle by vehicle; each begins at once."""
+    vehicles, tasks = np.divmod(np.array(actions, np.int64), instance.n_tasks)
+    return plan_orders(tasks, vehicles, len(instance.layout.vehicles), np.zeros(instance.n_tasks))
 
 
 def plan_replay(assignments: Assignments) -> ReplayPlan:

@@ -39,6 +39,7 @@ class OrderSearch(NamedTuple):
     vehicle : ndarray(int64, (n,)), of each task
     order : ndarray(int64, (n,)); bounds : ndarray(int64, (V + 1,)); start_tick : ndarray(int64, (n,)), zeros
     head : ndarray(int64, (V,))
+    state : State, row 0 is played
     """
 
     sequence: np.ndarray
@@ -47,6 +48,7 @@ class OrderSearch(NamedTuple):
     bounds: np.ndarray
     start_tick: np.ndarray
     head: np.ndarray
+    state: S.State
 
 
 def allocate_orders(problem: S.Problem) -> OrderSearch:
@@ -54,12 +56,15 @@ def allocate_orders(problem: S.Problem) -> OrderSearch:
     n_vehicles = problem.fleet.shape[1]
     sequence, vehicle, order, start_tick = np.zeros((4, problem.record.shape[1]), np.int64)
     bounds, head = np.zeros(n_vehicles + 1, np.int64), np.zeros(n_vehicles, np.int64)
-    return OrderSearch(sequence, vehicle, order, bounds, start_tick, head)
+    return OrderSearch(
+        sequence, vehicle, order, bounds, start_tick, head, S.allocate_state(problem, 1)
+    )
 
 
 @inner_kernel
-def play_orders(problem, state, i, orders):
+def play_orders(problem, i, orders):
     """Play instance i by orders in row 0; return the mean end of its tasks, inf if it does not finish."""
+    state = orders.state
     n_tasks, n_vehicles = S.count_rows(problem, i)
     n = 0
     for v in range(n_vehicles):
@@ -129,12 +134,11 @@ def sort_tasks(turns, following, first, orders):
 
 
 @kernel
-def anneal_orders(problem, state, i, key, n_steps, cost_limit, orders, found):
+def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
     """Anneal the orders of one instance; keep the best, see `Found`: vehicle * n + task, by turn.
 
     Parameters
     ----------
-    state : State, row 0 is used
     i : int, row of `problem`, without breakdowns, batteries and parking
     key : ndarray(uint32, (4,)), stream of the draws
     n_steps : int, orders to play
@@ -173,7 +177,7 @@ def anneal_orders(problem, state, i, key, n_steps, cost_limit, orders, found):
         if step > 0:
             change_orders(problem, i, own_turns, orders.vehicle, key, step)
         sort_tasks(own_turns, following, first, orders)
-        mean, outcome = play_orders(problem, state, i, orders), state.outcome[0]
+        mean, outcome = play_orders(problem, i, orders), orders.state.outcome[0]
         score = np.inf
         if mean < np.inf:
             score = outcome[S.OUTCOME_VALUE] + MEAN_WEIGHT * mean
