@@ -712,7 +712,7 @@ MUTANTS = [
     ),
     Mutant(
         "commands: trials beyond the limit are within",
-        "commands/shared/tables.py",
+        "commands/shared/standings.py",
         "within = int(trials.cost[i, k] < trials.cost_limit)",
         "within = int(trials.cost[i, k] > trials.cost_limit)",
         COMMANDS,
@@ -720,8 +720,8 @@ MUTANTS = [
     Mutant(
         "commands: failures and repairs change places",
         "commands/shared/inputs.py",
-        "model = RandomBreakdowns(between, repair)",
-        "model = RandomBreakdowns(repair, between)",
+        "RandomBreakdowns(float(numbers[0]), float(numbers[1]))",
+        "RandomBreakdowns(float(numbers[1]), float(numbers[0]))",
         "tests/commands/test_errors.py tests/simulation/test_random_breakdowns.py",
     ),
     Mutant(

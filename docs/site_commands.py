@@ -40,6 +40,7 @@ def _describe(parser: argparse.ArgumentParser, summary: str, line: str) -> list[
             action
             for action in group._group_actions
             if action.help != argparse.SUPPRESS
+            and "-h" not in action.option_strings
             and not isinstance(action, argparse._SubParsersAction | argparse._HelpAction)
         ]
         if not shown:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.commands.shared import options as opt
-from acerl_np.commands.shared import tables
+from acerl_np.commands.shared import standings, tables
 from acerl_np.commands.shared.episode_tables import write_tables
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.players import Plan, Seat, make_plan, sort_names
@@ -139,7 +139,7 @@ def run(arguments: argparse.Namespace) -> None:
     show(found, plan, below, arguments.format, details=bool(arguments.details))
     if folder is not None:
         make_folder(folder)
-        tables.write_trials(str(files[0]), found.labels, found.trials)
+        standings.write_trials(str(files[0]), found.labels, found.trials)
         if arguments.details:
             write_tables(str(files[1]), str(files[2]), trace_all(plan, found.trials))
             for item in [
@@ -157,9 +157,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def show(found: Evaluation, plan: Plan, below: list[str], form: str, *, details: bool) -> None:
     """Print the table, and what stands below it."""
-    figures = tables.list_standings(found.labels, found.trials, found.comparison)
+    figures = standings.list_standings(found.labels, found.trials, found.comparison)
     records, goal = plan.records, plan.playing.goal
-    table, meanings = tables.render_standings(records, figures, goal, form, more=details)
+    table, meanings = standings.render_standings(records, figures, goal, form, more=details)
     print(table, end="")
     lines = list(meanings)
     lines += below

@@ -14,7 +14,7 @@ from typing import Any
 
 import acerl_np
 from acerl_np.commands.shared import options as opt
-from acerl_np.commands.shared.interruption import Terminated
+from acerl_np.commands.shared.progress import Terminated
 from acerl_np.support import errors
 from acerl_np.support.errors import AcerlError, make_printable
 from acerl_np.support.files import remember_streams

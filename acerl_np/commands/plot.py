@@ -14,8 +14,9 @@ import argparse
 from pathlib import Path
 
 from acerl_np.commands.shared import options as opt
-from acerl_np.commands.shared.curves import PICTURE, draw_runs
+from acerl_np.commands.shared.curves import draw_runs
 from acerl_np.commands.shared.outputs import declare_outputs
+from acerl_np.commands.shared.progress import PICTURE
 from acerl_np.pictures.runs import find_study
 from acerl_np.problem.bundled import load_layout
 from acerl_np.support.errors import make_printable

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared import options as opt
-from acerl_np.commands.shared.interruption import catch_signals
 from acerl_np.commands.shared.players import find_policy
+from acerl_np.commands.shared.progress import catch_signals
 from acerl_np.support.errors import InputError, PolicyError, StorageError, describe
 from acerl_np.support.files import path_exists, read_text
 

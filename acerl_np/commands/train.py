@@ -23,8 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
       acerl-np train 'days/*.csv' --layout floor.json --out run     your own records: preset best
       acerl-np train --resume run/run.npz --generations 256
     """
-    from acerl_np.commands.shared.learners import Learner
-    from acerl_np.commands.shared.training import run_learner
+    from acerl_np.commands.shared.training import Learner, run_learner
 
     beside = ("command", "run", "prog", "trust_code", "verbose")
     own = vars(arguments).items()

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared import train_options
+from acerl_np.commands.shared.config_files import read_file
 from acerl_np.commands.shared.inputs import load_instances
 from acerl_np.commands.shared.judges import NOTHING, Judges, check_same
-from acerl_np.commands.shared.learners import Learner
 from acerl_np.commands.shared.train_options import Algorithm
-from acerl_np.commands.shared.training import run_learner
+from acerl_np.commands.shared.training import Learner, run_learner
 from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
     command, kind = f"python -m studies train {name}", find_learner(name)[0].settings_class
     algorithm = Algorithm(name, command, kind, OPTIONS, "settings", ("algorithm", "steps"))
     if path is not None:
-        stored = {"algorithm": name, **train_options.read_file(path, given, algorithm)}
+        stored = {"algorithm": name, **read_file(path, given, algorithm)}
         check_same(path, {"algorithm": name}, stored)
     options, settings = train_options.merge_options(given, algorithm)
     if options["seeds"] is None and (options["processes"] or options["dask"]) is not None:

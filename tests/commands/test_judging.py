@@ -14,7 +14,7 @@ from tables_and_refusals import read_config, write
 import acerl_np
 from acerl_np.commands.shared import judging
 from acerl_np.commands.shared.judges import Judges, write_judges
-from acerl_np.commands.shared.learners import show_means
+from acerl_np.commands.shared.training import show_means
 from acerl_np.evaluation import metrics
 from acerl_np.evaluation import verdict as verdicts
 from acerl_np.evaluation.metrics import Difference

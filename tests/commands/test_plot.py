@@ -12,7 +12,9 @@ from team_tasks import TeamHere
 
 import acerl_np
 from acerl_np.commands.main import main
-from acerl_np.commands.shared.curves import RULES, draw_training, find_beside
+from acerl_np.commands.shared.curves import find_beside
+from acerl_np.commands.shared.progress import draw_training
+from acerl_np.problem.choices import PAPER_RULES
 
 TRAIN = [
     "train",
@@ -73,7 +75,7 @@ def test_the_papers_figures_stand_beside_its_own_records_alone(tmp_path):
         return find_beside([tmp_path])
 
     found = write({"instances": known, "config": {"cost_limit": 50.0}})
-    assert [name.split()[0] for name in found.rules] == list(RULES) and found.limit == 50.0
+    assert [name.split()[0] for name in found.rules] == list(PAPER_RULES) and found.limit == 50.0
     assert found.rules["EDD (paper)"]["DMH-01"] == (1903.2, 33.9)
     assert found.paper[0] == "ACERL (paper)" and found.paper[1]["DMH-02"] == (1859.2, 30.7)
     found = write({"instances": known, "algorithm": "ppo", "settings": {"cost_limit": 30}})

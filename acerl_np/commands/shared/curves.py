@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from acerl_np.commands.shared.tables import is_published
 from acerl_np.evaluation.published import COST_LIMIT, find_row
 from acerl_np.pictures import runs, trainings
-from acerl_np.pictures.drawing import check_extra
 from acerl_np.pictures.trainings import Beside
 from acerl_np.problem.choices import PAPER_RULES
 from acerl_np.problem.goal import PAPER
-from acerl_np.support.errors import InputError, MissingExtraError, make_printable
-
-PICTURE = "curves.png"
+from acerl_np.support.errors import InputError, make_printable
 
 
 def find_beside(paths: Sequence[str | Path]) -> Beside:
@@ -71,32 +66,3 @@ def draw_runs(paths: Sequence[str | Path], out: str | Path, only: Sequence[str] 
     lines = [line._replace(label=x) for (_, line), x in zip(found, labels, strict=True)]
     chosen = [line for line in lines if not only or line.label in only]
     trainings.draw_curves(out, chosen, find_beside(paths))
-
-
-def draw_training(folder: Path, *, quiet: bool) -> Path | None:
-    """Draw the curves of a training that has just ended; what hinders it is said in a line, and no error.
-
-    Where none can be drawn, that of an earlier training is removed. With `quiet` it is not said that
-    matplotlib is missing.
-    """
-    out = folder / PICTURE
-    try:
-        check_extra()
-        draw_runs([folder], out)
-    except MissingExtraError as error:
-        if not quiet:
-            print(f"no {PICTURE}: {error}", file=sys.stderr)
-    except Exception as error:
-        # The training is done and saved; a picture of it can be drawn again.
-        reason = make_printable(" ".join(str(error).split()))
-        print(f"no {PICTURE}: {type(error).__name__}: {reason}", file=sys.stderr)
-    else:
-        return out
-    remove_picture(folder)
-    return None
-
-
-def remove_picture(folder: Path) -> None:
-    """Remove the picture of an earlier training, if there is one and the machine lets it go."""
-    with suppress(OSError):
-        (folder / PICTURE).unlink()

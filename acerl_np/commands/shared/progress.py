@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.shared.options import QUIET
+from acerl_np.support.errors import MissingExtraError, make_printable
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
@@ -91,3 +95,77 @@ def open_meter(first: int, total: int, form: str) -> Iterator[Callable[[int, str
 
     with bar:
         yield show
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does."""
+
+
+@contextmanager
+def raise_on_sigterm() -> Iterator[None]:
+    """Raise `Terminated` at SIGTERM, so that workers are ended, too."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def catch_signals() -> Iterator[Callable[[], int | None]]:
+    """Note Ctrl-C and SIGTERM instead of stopping at once; a second Ctrl-C stops."""
+    caught: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if caught:
+            raise KeyboardInterrupt
+        caught.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: caught[0] if caught else None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# The picture that a training leaves
+
+PICTURE = "curves.png"
+
+
+def draw_training(folder: Path, *, quiet: bool) -> Path | None:
+    """Draw the curves of a training that has just ended; what hinders it is said in a line, and no error.
+
+    Where none can be drawn, that of an earlier training is removed. With `quiet` it is not said that
+    matplotlib is missing.
+    """
+    from acerl_np.pictures.drawing import check_extra
+
+    out = folder / PICTURE
+    try:
+        check_extra()
+        from acerl_np.commands.shared.curves import draw_runs
+
+        draw_runs([folder], out)
+    except MissingExtraError as error:
+        if not quiet:
+            print(f"no {PICTURE}: {error}", file=sys.stderr)
+    except Exception as error:
+        # The training is done and saved; a picture of it can be drawn again.
+        reason = make_printable(" ".join(str(error).split()))
+        print(f"no {PICTURE}: {type(error).__name__}: {reason}", file=sys.stderr)
+    else:
+        return out
+    remove_picture(folder)
+    return None
+
+
+def remove_picture(folder: Path) -> None:
+    """Remove the picture of an earlier training, if there is one and the machine lets it go."""
+    with suppress(OSError):
+        (folder / PICTURE).unlink()

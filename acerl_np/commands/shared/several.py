@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import acerl_np
-from acerl_np.commands.shared.curves import PICTURE, draw_training
 from acerl_np.commands.shared.outputs import declare_outputs
-from acerl_np.commands.shared.progress import make_report
+from acerl_np.commands.shared.progress import PICTURE, draw_training, make_report
 from acerl_np.commands.shared.tables import USAGE_MEANING, Column, describe_share, render
 from acerl_np.pictures.runs import read_config
 from acerl_np.support.errors import InputError, describe

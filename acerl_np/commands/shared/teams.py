@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.shared.interruption import raise_on_sigterm
+from acerl_np.commands.shared.progress import raise_on_sigterm
 from acerl_np.support import errors
 from acerl_np.support.errors import ConfigError, InputError, WorkerError
 from acerl_np.support.fields import Field, refuse
