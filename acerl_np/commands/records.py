@@ -36,6 +36,7 @@ from acerl_np.problem.servable import (
     RecordCheck,
     check_record,
     describe_charging,
+    list_doubts,
     measure_load,
 )
 from acerl_np.problem.source import DELIMITERS, normalise
@@ -172,6 +173,9 @@ def check(arguments: argparse.Namespace) -> None:
         lines = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in columns]
         header = [instance.name, "value", "which"]
         print(render_table(header, lines, arguments.format), end="")
+    for instance, *_ in checked:
+        for line in list_doubts(instance):
+            print(f"{instance.name}: warning: {line}", file=sys.stderr)
     if len(wrong) > 1:
         print("\n".join(map(errors.make_printable, wrong)), file=sys.stderr)
         raise RecordError(f"{len(wrong)} of {len(names)} files cannot be read as they are")
@@ -615,7 +619,10 @@ COLUMN_OPTIONS = (
         "--columns KNOWN=COLUMN,...",
         "the records' names of columns, such as task=TA-Nr; 'column 3'",
     ),
-    opt.CommandOption("--date-format FORMAT", "such as '%d.%m.%Y %H:%M'; ISO 8601 needs none"),
+    opt.CommandOption(
+        "--date-format FORMAT",
+        "such as '%d.%m.%Y %H:%M', or 'excel', 'seconds'; ISO 8601 needs none",
+    ),
     opt.CommandOption(
         "--encoding NAME",
         "text encoding, if neither UTF-8 nor UTF-16 (those are detected) (default: cp1252)",

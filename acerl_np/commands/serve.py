@@ -15,6 +15,7 @@ from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.players import find_policy
 from acerl_np.commands.shared.progress import catch_signals
 from acerl_np.support.errors import InputError, PolicyError, StorageError, describe
+from acerl_np.support.fields import Field
 from acerl_np.support.files import path_exists, read_text
 
 if TYPE_CHECKING:
@@ -72,6 +73,12 @@ OPTIONS: opt.Options = {
             "state, from which the next start is quicker (default: LOG.state.npz)",
         ),
         opt.CommandOption("--rotate", "a new log each day; the old one gets its date", opt.SWITCH),
+        opt.CommandOption(
+            "--names NAME",
+            "what orders call sites: 'site' (ids) or 'node' (first aliases)",
+            Field(("site", "node")),
+            default="site",
+        ),
         opt.CommandOption("--explain", "each assignment has its reason", opt.SWITCH),
         opt.CommandOption("--fsync", "lines are on the disk before they are answered", opt.SWITCH),
         opt.CommandOption("--schema", "print the JSON Schema of messages, and stop", opt.SWITCH),
@@ -135,6 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
         own: dict[str, Any] = {
             "shadow": bool(arguments.shadow),
             "slack": arguments.overdue,
+            "names": arguments.names,
             "say": say,
         }
         own["ahead"] = ahead

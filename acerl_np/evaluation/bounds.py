@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.rounding import cut_metres
 from acerl_np.problem.goal import Goal, read_objective
 from acerl_np.problem.instance import Instance, find_earliest
 from acerl_np.problem.tables import build_problem
@@ -40,8 +41,7 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
     if not speed.all():
         return np.inf  # some task can never be carried
     metres = approach + distance[pickup, delivery]
-    if problem.instance["truncates"][0]:
-        metres = np.floor(metres)
+    metres = cut_metres(metres, problem.instance["truncates"][0])
     service = np.maximum(1.0, np.ceil(metres / speed + handling - 1e-6))
     waiting = np.minimum(np.ceil(approach / speed - 1e-6), service)
     begin = problem.arrival_tick[0].astype(float)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.rounding import count_ticks, cut_metres, measure_metres
 from acerl_np.kernels.rollout import live as kernels
 from acerl_np.live import parts
 from acerl_np.live.events import TaskArrived
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.rounding import measure_metres
 
 PROBLEM_ROWS = ("ends", "record", "arrival_tick", "chain", "lead")
 STATE_ROWS = ("pool", "waiting_since", "task", "job", "ready", "expected", "processed")
@@ -350,7 +350,7 @@ class Board:
             driven = max(1.0, driven)
             # As kernels count it: whole seconds from where the way begins.
             seconds = min(driven, self.measure_way(v, origin, pickup))
-            loaded = finish + math.ceil(seconds - 0.5e-9)
+            loaded = finish + float(count_ticks(seconds))
             pause = max(0.0, math.ceil(task.arrival - loaded)) if self.has_chains else 0.0
             if vehicle.way is not None:
                 way = vehicle.way._replace(end=pickup, loaded=loaded + pause, pause=pause)
@@ -433,8 +433,7 @@ class Board:
         """Return how long a way through sites takes, s; by whole metres, where kernels go by these."""
         legs = [*pairwise(sites)]
         metres = sum(float(self.problem.distance[0, a, b]) for a, b in legs)
-        if whole and self.problem.instance["truncates"][0]:
-            metres = math.floor(metres + 0.5e-9)
+        metres = float(cut_metres(metres, whole and self.problem.instance["truncates"][0]))
         slowdown = self.layout.routes.find_slowdown(self.layout.vehicles[v].speed)
         slow = 0.0 if slowdown is None else sum(float(slowdown[a, b]) for a, b in legs)
         return metres / float(self.problem.fleet["speed"][0, v]) + slow

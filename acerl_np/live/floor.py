@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.rounding import NOISE, count_ticks
 from acerl_np.live import events, parts, states
 from acerl_np.live.board import Board
 from acerl_np.live.events import Event
@@ -259,7 +260,7 @@ class Floor(Board):
         n, k = len(self.clock.machine), self._machine_at[site]
         mine = np.flatnonzero(self.problem.chain["machine"][0, :n] == k)
         # In whole seconds, which together are what is left.
-        left = np.ceil(event.seconds - 0.5e-9) + np.arange(len(mine))
+        left = count_ticks(event.seconds) + np.arange(len(mine))
         self.clock.machine[mine] = event.time + left // len(mine)
 
     def _begin_waiting(self, task: parts.LiveTask) -> None:
@@ -453,7 +454,7 @@ class Floor(Board):
         # A way that begins there does so at a whole second after it was joined.
         began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
         there, known = began + self.measure_way(v, site, way.end), way.loaded - way.pause
-        if now >= way.loaded or there <= known + 0.5e-9 < there + 1.0:
+        if now >= way.loaded or there <= known + NOISE < there + 1.0:
             there = known  # as was reckoned
         pause = max(0.0, way.loaded - there) if way.pause else 0.0
         way = way._replace(site=site, began=began, before=site, reached=began)

@@ -19,6 +19,7 @@ from acerl_np.live.states import CANCELLED, DELIVERED, SLACK
 from acerl_np.live.wire import Message, read_event, read_message, refuse_message, show_order
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.rules import GENERAL, RULES, find_policy_name
+from acerl_np.problem.layout import name_nodes
 from acerl_np.support.errors import (
     AcerlError,
     EventError,
@@ -74,6 +75,8 @@ class Service:
         s that times of messages may be after `now`; None where they are of another clock.
     slack : float
         s beyond twice the reckoned time, after which an order is overdue.
+    names : {"site", "node"}
+        What sites are called in messages of the service: by their ids, or by their first aliases.
     say : Callable, optional
         Takes a line for who runs the service.
     """
@@ -87,10 +90,12 @@ class Service:
         log: str | None = None,
         ahead: float | None = None,
         slack: float = SLACK,
+        names: str = "site",
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.dispatcher, self.state, self.shadow, self.log = dispatcher, state, shadow, log
         self.ahead, self.slack, self.say = ahead, slack, say
+        self.names = name_nodes(dispatcher.layout) if names == "node" else {}
         self.off_clock: dict[str, float] = {}
         """Vehicles whose last message was refused for its time, and how far that is ahead, s."""
         self.asked: float | None = None
@@ -238,7 +243,13 @@ class Service:
 
     def _decide(self, now: float) -> Iterator[Message]:
         for order in self.dispatcher.decide(now, without=self.off_clock):
-            yield show_order(order, now)
+            yield self._name(show_order(order, now))
+
+    def _name(self, message: Message) -> Message:
+        """Return a message with the name of its site that is asked for."""
+        if message.get("site") is None:
+            return message
+        return {**message, "site": self.names.get(message["site"], message["site"])}
 
     def save(self, now: float = 0.0) -> None:
         """Write the state, if there is a place for it."""
@@ -255,6 +266,7 @@ class Service:
             if task.state not in (DELIVERED, CANCELLED)
         }
         told = {**{name: getattr(own, name) for name in TOLD}, "tasks": tasks}
+        told["sites"] = {v: self.names.get(site, site) for v, site in own.sites.items()}
         told |= {"overdue": self.list_overdue(now), "off_clock": self.off_clock}
         return {**told, "followed": own.followed._asdict()} if self.shadow else told
 
@@ -294,15 +306,15 @@ class Service:
             own = {name: message[name] for name in ("task", "site") if name in message}
             found = dispatcher.follow(message["time"], message["vehicle"], **own)
             if found is not None:
-                yield {"kind": FOLLOWED, **found._asdict()}
+                yield self._name({"kind": FOLLOWED, **found._asdict()})
         elif kind == "Decide":
             yield from self._decide(message["time"])
         elif kind == "Assign":
             made = dispatcher.assign(message["time"], message["vehicle"], message["task"])
-            yield show_order(made, message["time"])
+            yield self._name(show_order(made, message["time"]))
         elif kind == "Send":
             sent = dispatcher.send(message["time"], message["vehicle"], message["site"])
-            yield show_order(sent, message["time"])
+            yield self._name(show_order(sent, message["time"]))
         elif kind == "Acknowledge":
             dispatcher.acknowledge(message["number"])
         elif kind == "BeginDay":

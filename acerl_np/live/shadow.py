@@ -10,6 +10,7 @@ from acerl_np.live import events, parts, rounds
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk
 from acerl_np.live.orders import AWAY, FOLLOWED, QUEUED
+from acerl_np.problem.layout import find_sites
 from acerl_np.support.errors import EventError
 
 TAKEN, LEFT = "taken", "left"
@@ -50,6 +51,9 @@ def follow(
 ) -> Compared | None:
     """Take an order of the plant as far as can be, as `Dispatcher.follow`; None for one that is known."""
     now = desk.move_to(now, "follow")
+    layout = desk.floor.layout
+    meant = find_sites(layout, site) if isinstance(site, str) else ()
+    site = layout.sites[meant[0]].id if len(meant) == 1 else site
     own, queued = desk.floor.fleet.get(vehicle), desk.orders.followed.queued
     if task is not None and ((own and own.task == task) or (vehicle, task) in queued):
         return None
@@ -156,8 +160,9 @@ def _has_next(desk: Desk, event: Any) -> bool:
     if own is None or own.task is None:
         return False
     after = floor.tasks.get(queued[0])
-    return event.site in floor.layout.site_index and (
-        after is None or after.event.delivery == event.site
+    at = {*find_sites(floor.layout, event.site)} if isinstance(event.site, str) else set()
+    return bool(at) and (
+        after is None or not at.isdisjoint(find_sites(floor.layout, after.event.delivery))
     )
 
 

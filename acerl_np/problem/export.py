@@ -39,7 +39,8 @@ class Export:
     encoding : str, optional
         Of what is neither UTF-8 nor UTF-16, which the bytes tell; by default "cp1252".
     date_format : str, optional
-        How dates are written besides ISO 8601, as `datetime.strptime` reads it.
+        How dates are written besides ISO 8601, as `datetime.strptime` reads it. "excel": numbers are
+        days since 1900, those of expiries from the year 2000 on; "seconds": they are seconds all the same.
     sheet : str, optional
         Of a workbook; by default the first with a header.
     split : str, optional
@@ -53,7 +54,7 @@ class Export:
         Handling time of tasks that say nothing of it, s.
     decimal : str, optional
         "," or ".": what stands before decimals, the other one between thousands. It does not hold for numbers
-        of a workbook and for what was converted.
+        of a workbook, and for what was converted: of columns of other names, or without any comma in numbers.
     timezone : str, optional
         Of the plant, such as "Europe/Berlin": its clock on the wall is that of all moments, those with an
         offset from UTC or counted since 1970 among them.

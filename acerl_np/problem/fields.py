@@ -19,9 +19,27 @@ TIMESTAMP = re.compile(
     r"|[0-9]{8}T[0-9]{4}([0-9]{2}([.,][0-9]{1,9})?)?)"
     r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
 )
-DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
+COMMAS = re.compile(r"\s*[+-]?[0-9.]*,[0-9.,]*[0-9]\s*")
 CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?")
-DATE = re.compile(r"(?![0-9]{4}-)[0-9]{1,4}([./-])[0-9]{1,2}\1([0-9]{1,4})?.{0,60}")
+DATE = re.compile(
+    r"(?![0-9]{4}-)[0-9]{1,4}([./-])[0-9]{1,2}\1([0-9]{1,4})?.{0,60}|20[0-9]{10}([0-9]{2})?"
+)
+FORMULA = re.compile(r"=|#([A-Z]+[!?]|N/A|NV|DIV/0!)$")
+"""A formula of a spreadsheet, or what it shows where one has failed."""
+
+LATE = re.compile(r"(?:^|(?<=[T ]))24(?=:?00(?::?00(?:[.,]0+)?)?(?![0-9:.,]))")
+"""The hour of 24:00, which is 00:00 of the next day."""
+
+EXCEL, SECONDS = "excel", "seconds"
+"""In the place of a date format: numbers are days since 1900, as spreadsheets count them, or are seconds."""
+
+EXCEL_ZERO = datetime(1899, 12, 30)
+EXCEL_DAYS = 36_526.0, 73_051.0
+"""First of the years 2000 and 2100, as spreadsheets count days."""
+
+MOST_DAYS = 32.0
+"""Numbers that lie within as many of each other may be days."""
+
 EXAMPLE = "2024-05-06T07:08:09"
 
 T = TypeVar("T")
@@ -56,7 +74,7 @@ def read_id(row: Row, column: str, place: str) -> str:
     """Return the name in a field; `RecordError` if it is empty, too long or not printable."""
     value = row.get(column)
     text = value.strip() if isinstance(value, str) else ""
-    if text.startswith("=") and column == "task":
+    if FORMULA.match(text) and column in ("task", "after"):
         refuse(f"{place}: {column}", value, "a name, no formula", RecordError)
     if isinstance(value, int):
         with suppress(ValueError):  # Python writes no number of more than 4,300 digits
@@ -108,8 +126,10 @@ def read_number(
         return default
     number = parse_number(value)
     if not 0.0 <= number <= MAX_NUMBER:
-        if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value):
-            alternative = f", its decimals after a point (or as --decimal says){alternative}"
+        if isinstance(value, str) and COMMAS.fullmatch(value):
+            alternative = (
+                f", or --decimal (decimal=) ',' or '.', what it has before decimals{alternative}"
+            )
         expected = f"a number{unit} from 0 to {MAX_NUMBER:g}{alternative}"
         refuse(f"{place}: {column}", value, expected, RecordError)
     return number + 0.0  # minus zero is zero
@@ -119,7 +139,7 @@ class DateFormat(NamedTuple):
     """How a file writes dates, as `datetime.strptime` reads it; of times of day alone if `is_clock`.
 
     `zone` is that of the clock on the wall, if it is known, and `fold` which of two moments is meant that it
-    shows alike when it is put back, see `FOLDS`.
+    shows alike when it is put back, see `FOLDS`. The text may be `EXCEL` or `SECONDS`.
     """
 
     text: str
@@ -134,6 +154,13 @@ class DateFormat(NamedTuple):
         except ValueError:
             return None
         return datetime.combine(CLOCK_DAY, moment.time()) if self.is_clock else moment
+
+    def read_days(self, days: float) -> datetime | None:
+        """Return the moment of so many days since 1900, below 1 a time of day; None if they are none."""
+        if self.text != EXCEL or not 0.0 <= days < 2 * EXCEL_DAYS[1]:
+            return None
+        zero = CLOCK_DAY if days < 1.0 else EXCEL_ZERO
+        return zero + timedelta(milliseconds=round(days * 86_400_000))
 
 
 def find_zone(name: str | None) -> tzinfo | None:
@@ -159,8 +186,10 @@ def make_date_format(
     clock = find_zone(zone)
     if fold is not None and clock is None:
         refuse("fold (--fold)", fold, "timezone (--timezone) beside it", InputError)
-    if text is None:
-        return None if clock is None else DateFormat("", False, clock, fold)
+    if text is None or text in (EXCEL, SECONDS):
+        return (
+            None if text is None and clock is None else DateFormat(text or "", False, clock, fold)
+        )
     parsed = None
     # A format may name one thing twice, or hold anything else that makes no pattern. Of a day without
     # its year newer Pythons warn.
@@ -173,7 +202,8 @@ def make_date_format(
     if not is_clock and day != TRIAL.date():
         raise InputError(
             f"date_format (--date-format): read {shorten(text)}; expected a format such as "
-            '"%d.%m.%Y %H:%M", with day, month, year and time, or with a time of day alone'
+            '"%d.%m.%Y %H:%M", with day, month, year and time, or with a time of day alone; '
+            f"or '{EXCEL}', or '{SECONDS}'"
         )
     return DateFormat(text, is_clock, clock, fold)
 
@@ -226,6 +256,10 @@ def _find_moment(value: object, date_format: DateFormat | None) -> datetime | No
         return datetime.combine(CLOCK_DAY, value)
     if isinstance(value, str):
         text = value.strip()
+        if LATE.search(text):
+            with suppress(OverflowError):  # of the last day of all
+                moment = _find_moment(LATE.sub("00", text, count=1), date_format)
+                return None if moment is None else moment + timedelta(days=1)
         moment = None if date_format is None else date_format.read(text)
         if moment is not None:
             return moment
@@ -235,6 +269,8 @@ def _find_moment(value: object, date_format: DateFormat | None) -> datetime | No
         if CLOCK.fullmatch(text) is not None:
             return datetime.fromisoformat(f"0001-01-01T{'0' if text[1] == ':' else ''}{text}")
     number = parse_number(value)
+    if date_format is not None and (moment := date_format.read_days(number)) is not None:
+        return moment
     for unit in (1.0, 1e3):
         if MAX_NUMBER * unit < number <= MAX_SINCE_1970 * unit:
             return SINCE_1970 + timedelta(seconds=number / unit)
@@ -266,23 +302,40 @@ class TimeColumn:
         self._format = date_format
         self._relative, self._placed = relative, placed
         self._place = self._kind = ""
+        self._raw: object = None
+        self._seconds: list[float] = []
 
     def read(self, row: Row, place: str) -> Time:
         """Return a field's seconds or moment; `RecordError` if it is of another kind than the first field."""
         raw = row.get(self.column)
         plain = self._relative and parse_number(raw) <= MAX_NUMBER
+        if self._format is not None and self._format.text == EXCEL:
+            plain = plain and parse_number(raw) < EXCEL_DAYS[0]
         where = f"{place}: {self.column}" if self._placed else ""
         moment = None if plain else read_moment(raw, self._format, where)
         value = self._read_seconds(row, place) if moment is None else moment
         kind = find_kind(value)
         if not self.form:
-            self._place, self._kind = place, kind
+            self._place, self._kind, self._raw = place, kind, raw
             self.form = self._describe_form(raw, value)
         if kind != self._kind:
             shown = raw.isoformat() if isinstance(raw, datetime | time) else raw
             expected = f"{self._kind}, as on {self._place}"
             refuse(f"{place}: {self.column}", shown, expected, RecordError)
+        if moment is None and not self._relative:
+            self._seconds.append(float(parse_number(raw)))
         return value
+
+    def refuse_days(self) -> None:
+        """Refuse a column of seconds that are rather days since 1900: parts of days within a month."""
+        told = self._format is not None and self._format.text == SECONDS
+        if not self._seconds or told or all(x.is_integer() for x in self._seconds):
+            return
+        first, last = min(self._seconds), max(self._seconds)
+        if EXCEL_DAYS[0] <= first and last < min(first + MOST_DAYS, EXCEL_DAYS[1]):
+            meant = show_moment(EXCEL_ZERO + timedelta(days=float(parse_number(self._raw))))
+            expected = f"--date-format (date_format=) {EXCEL} for {meant[:16]}, or {SECONDS}"
+            refuse(f"{self._place}: {self.column}", self._raw, expected, FormatError)
 
     def _read_seconds(self, row: Row, place: str) -> float:
         raw = row.get(self.column)
@@ -296,7 +349,7 @@ class TimeColumn:
                 kind = RecordError if self.form else FormatError
                 raise kind(
                     f"{place}: {self.column}: read {shorten(raw)}, a date whose format must be said; "
-                    f"expected --date-format (date_format=) such as {_suggest(str(dated[1]), raw)}, or a "
+                    f"expected --date-format (date_format=) such as {_suggest(dated[1], raw)}, or a "
                     f"timestamp such as {EXAMPLE}"
                 )
         return read_number(row, self.column, place, alternative=alternative)
@@ -304,20 +357,25 @@ class TimeColumn:
     def _describe_form(self, raw: object, value: Time) -> str:
         if not isinstance(value, datetime):
             return "seconds"
-        if parse_number(raw) > MAX_NUMBER:
-            return f"{'milli' * (parse_number(raw) > MAX_SINCE_1970)}seconds since 1970"
         if is_clock(value):
             return "times of day"
-        if self._format is not None and isinstance(raw, str) and self._format.read(raw.strip()):
+        if self._format is not None and self._format.read_days(parse_number(raw)) is not None:
+            return "days since 1900"
+        text = LATE.sub("00", raw.strip(), count=1) if isinstance(raw, str) else ""
+        if self._format is not None and self._format.read(text):
             return f"dates as {self._format.text}"
+        if parse_number(raw) > MAX_NUMBER:
+            return f"{'milli' * (parse_number(raw) > MAX_SINCE_1970)}seconds since 1970"
         named = _find_moment(raw, self._format)
         if self._format is not None and self._format.zone and named and not named.tzinfo:
             return f"timestamps by the clock of {self._format.zone}"
         return find_kind(value).replace("a timestamp", "timestamps")
 
 
-def _suggest(mark: str, raw: str) -> str:
-    """Return formats that dates of this look may have."""
+def _suggest(mark: str | None, raw: str) -> str:
+    """Return formats that dates of this look may have; without a mark they are digits alone."""
+    if mark is None:
+        return f'"{"%Y%m%d%H%M%S"[: len(raw.strip()) - 2]}"'
     clock = "%H:%M:%S" if raw.count(":") == 2 else "%H:%M"
     if re.search(r"[AP]M\s*$", raw, re.IGNORECASE):
         clock = f"{clock.replace('H', 'I')} %p"

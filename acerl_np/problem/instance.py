@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels.core.rounding import count_ticks, cut_metres
 from acerl_np.problem import task_rows
 from acerl_np.problem.columns import CHAIN, START
 from acerl_np.problem.export import Export
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout, show_site
 from acerl_np.problem.parts import Battery
-from acerl_np.problem.rounding import count_ticks, cut_metres
 from acerl_np.problem.source import refuse_faults
 from acerl_np.support.errors import InputError, RecordError
 from acerl_np.support.fields import refuse
@@ -174,13 +174,12 @@ class Instance:
             instance.check_servable([kept[k] for k in order])
         return instance
 
-    def check_reachable(self) -> None:
-        """Refuse an instance some of whose tasks may be impossible to reach, whoever may carry them."""
-        _ = self._is_reachable
-
     @cached_property
-    def _is_reachable(self) -> bool:
-        """True; looked at once, as tables are made at every decision of some policies."""
+    def is_reachable(self) -> bool:
+        """True, or a `RecordError` names a task that may be impossible to reach, whoever may carry it.
+
+        This is looked at once, as tables are made at every decision of some policies.
+        """
         self.check_servable(loads=False)
         return True
 
@@ -199,34 +198,31 @@ class Instance:
         RecordError
             With the task and what is wrong with it.
         """
-        layout, distance = self.layout, self.layout.routes.distance
-        origins = np.union1d(layout.origins, self.delivery)
-        pickups, which = np.unique(self.pickup, return_inverse=True)
-        cut = np.isinf(distance[np.ix_(origins, pickups)])
-        lost = cut.any(axis=0)[which]
-        stranded = np.isinf(distance[self.pickup, self.delivery])
-        too_heavy = loads & (self.demand > layout.largest_load)
-        lacks = find_shortfalls(self)
-        faulty = lost | stranded | too_heavy | (lacks > 0.0)
-        if not faulty.any():
+        layout, found = self.layout, find_obstacles(self)
+        kinds = found.unreached, found.dead_ends, loads & found.too_heavy, found.lacks > 0.0
+        faulty = np.concatenate([np.flatnonzero(kind) for kind in kinds])
+        if not len(faulty):
             return
-        k = int(faulty.argmax())
+        k = int(faulty[0])
         place = places[k] if places else f"{self.name}: task '{self.tasks[k]}'"
-        what, a, b = "delivery", self.pickup[k], self.delivery[k]
-        if lost[k]:
-            what, a, b = "pickup", origins[cut[:, which[k]].argmax()], self.pickup[k]
-        start, end = show_site(layout, a), show_site(layout, b)
-        if lost[k] or stranded[k]:
+        pickup, delivery = self.pickup[k], self.delivery[k]
+        start, end = show_site(layout, pickup), show_site(layout, delivery)
+        if found.unreached[k] or found.dead_ends[k]:
+            legs = [*((site, pickup) for site in layout.origins), (pickup, delivery)]
+            legs += [(delivery, site) for site in self.pickup]
+            lost = next(leg for leg in legs if np.isinf(layout.routes.distance[leg]))
+            what = "delivery" if lost == (pickup, delivery) else "pickup"
+            start, end = (show_site(layout, site) for site in lost)
             said = f"{what}: {end} cannot be reached from {start}; expected a way along the edges"
-        elif too_heavy[k]:
+        elif loads and found.too_heavy[k]:
             said = (
                 f"demand: {self.demand[k]:g} exceeds every vehicle's capacity; "
                 f"expected at most {layout.largest_load:g}"
             )
         else:
             said = (
-                f"from {start} to {end} takes {lacks[k]:g} more than 'full' of a battery, by way of the "
-                "farthest charger; expected a task that some vehicle can do from every charger"
+                f"from {start} to {end} takes {found.lacks[k]:g} more than 'full' of a battery, by way of "
+                "the farthest charger; expected a task that some vehicle can do from every charger"
             )
         raise RecordError(f"{place}: {said}")
 
@@ -293,6 +289,34 @@ def make_instance(
         arrays[column].setflags(write=False)
     tasks = tuple(columns["tasks"][k] for k in order)
     return Instance(name, layout, tasks, epoch=epoch, **arrays), order
+
+
+class Obstacles(NamedTuple):
+    """What keeps tasks from being served, each (n_tasks,).
+
+    No vehicle may carry those `too_heavy`. The pickup of those `unreached` is not reached from where some
+    vehicle starts, parks or charges, or the delivery not from the pickup. From the delivery of `dead_ends`
+    some task's pickup is not reached. `lacks` is what `find_shortfalls` returns.
+    """
+
+    too_heavy: np.ndarray
+    unreached: np.ndarray
+    dead_ends: np.ndarray
+    lacks: np.ndarray
+
+
+def find_obstacles(instance: Instance) -> Obstacles:
+    """Return what keeps each task from being served."""
+    layout, distance = instance.layout, instance.layout.routes.distance
+    stranded = np.isinf(distance[instance.pickup, instance.delivery])
+    ends, which = np.unique(instance.delivery, return_inverse=True)
+    dead_ends = np.isinf(distance[np.ix_(ends, np.unique(instance.pickup))]).any(axis=1)[which]
+    return Obstacles(
+        instance.demand > layout.largest_load,
+        ~layout.reached[instance.pickup] | stranded,
+        dead_ends,
+        find_shortfalls(instance),
+    )
 
 
 def find_earliest(instance: Instance, seconds: np.ndarray) -> np.ndarray:

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.core import state
+from acerl_np.kernels.core.rounding import cut_metres
 from acerl_np.kernels.core.state import Problem
 from acerl_np.kernels.dispatching.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.problem.choices import PAPER_RULES, RULE_NAMES, RULES, SlotKind
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import SCALING_DIVISORS, SCALING_PAIRS
-from acerl_np.problem.rounding import cut_metres
 from acerl_np.support.errors import AcerlError, InputError, PolicyError, describe
 
 # The constants that scale features: a layout's own, or found from the records

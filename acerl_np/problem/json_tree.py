@@ -27,11 +27,14 @@ def shorten(value: object, most: int = errors.MAX_SHOWN) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def parse_json(text: str) -> object:
-    """Parse JSON without a key that stands twice; NaN and infinities are left to the fields' checks."""
+def parse_json(text: str, make: Callable[[Any], dict[str, Any]] = dict) -> object:
+    """Parse JSON without a key that stands twice; NaN and infinities are left to the fields' checks.
+
+    `make` makes an object of its pairs.
+    """
 
     def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        data = dict(pairs)
+        data = make(pairs)
         if len(data) < len(pairs):
             [(twice, _), *_] = Counter(key for key, _ in pairs).most_common(1)
             raise LayoutError(f"key {shorten(twice)} stands twice in one object; expected it once")

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from acerl_np.kernels.core.rounding import count_ticks
 from acerl_np.problem import parts
 from acerl_np.problem.choices import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.json_tree import hash_json, parse_json
 from acerl_np.problem.limits import MAX_NAME, MAX_VEHICLES
-from acerl_np.problem.rounding import count_ticks
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
 from acerl_np.support.errors import LayoutError, describe, list_some, make_printable
 from acerl_np.support.fields import Field, refuse
@@ -717,6 +717,14 @@ def find_sites(layout: Layout, name: str) -> tuple[int, ...]:
     if name in layout.site_index:
         return (layout.site_index[name],)
     return _sort(layout, layout.stations.get(name, ()))
+
+
+def name_nodes(layout: Layout) -> dict[str, str]:
+    """Return the first alias of each site that has one: of an imported floor its node's id."""
+    found: dict[str, str] = {}
+    for alias, name in layout.aliases.items():
+        found.setdefault(name, alias)
+    return found
 
 
 def show_site(layout: Layout, site: int) -> str:

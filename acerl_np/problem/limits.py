@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 MAX_SITES = 5_000
+"""Tables hold all pairs: routes of 5,000 sites take 4.4 s and 1.1 GiB, of 20,000 they would take 18 GiB."""
+
 MAX_EDGES = 100_000
 MAX_ALIASES = 20_000
 MAX_VEHICLES = 1_000

@@ -196,6 +196,7 @@ def read_breakdowns(
                     f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of "
                     f"'{row['vehicle'].strip()}'; expected fewer"
                 )
+        times.refuse_days()
         if times.form == "seconds" and not alone:
             raise RecordError(
                 "time: seconds, and each record of a split table (--split) has its own time zero; "
@@ -319,6 +320,8 @@ def read_assignments(path: FilePath, instance: Instance, export: Export = PLAIN)
                 if column == "start" or not fields.is_blank(row.get(column)):
                     found = columns[column].read(row, place)
                     moments[task] = fields.count_seconds(found, instance.epoch, column, place)
+        for time in columns.values():
+            time.refuse_days()
         missing = [name for name, served in zip(instance.tasks, vehicle, strict=True) if served < 0]
         if missing:
             others = f" and {len(missing) - 1} more of the record's tasks" if missing[1:] else ""

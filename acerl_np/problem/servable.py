@@ -8,15 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.problem.instance import Instance, find_earliest, find_shortfalls
+from acerl_np.kernels.core.rounding import count_ticks, cut_metres
+from acerl_np.problem.instance import Instance, find_earliest, find_obstacles
 from acerl_np.problem.layout import Layout, find_stations
 from acerl_np.problem.parts import Battery, Vehicle
-from acerl_np.problem.rounding import count_ticks, cut_metres
 from acerl_np.problem.task_rows import count_before
 from acerl_np.support.errors import list_first, list_some
 
 MOST_PARTS = 5
 """Parts of a floor that a line shows."""
+
+LONG_AFTER = 7200.0
+"""s from the last arrival to the first due time, from which on due times were perhaps meant otherwise."""
 
 FAST, SLOW = 5.0, 0.05
 """m/s; speeds of vehicles above and of edges below were perhaps meant in another unit."""
@@ -301,26 +304,35 @@ class RecordCheck(NamedTuple):
         return not (self.too_heavy or self.unreached or self.dead_ends or self.beyond_battery)
 
 
+def list_doubts(instance: Instance) -> list[str]:
+    """Say what of a record's times was perhaps meant in another unit."""
+    first, last = float(instance.arrival.min()), float(instance.arrival.max())
+    due = float((instance.arrival + instance.expiry).min()) - last
+    found = []
+    if 0.0 < last - first <= 1.0:
+        found.append(
+            f"all tasks arrive within {last - first:g} s; days are read with --date-format excel"
+        )
+    if LONG_AFTER <= due < math.inf:
+        found.append(f"no task is due until {due:g} s after the last arrival; expected seconds")
+    return found
+
+
 def check_record(instance: Instance) -> RecordCheck:
     """Look through a record, also one that was read with `servable=False`."""
     layout = instance.layout
-    distance = layout.routes.distance
     pickup, delivery, arrival = instance.pickup, instance.delivery, instance.arrival
-    loaded = distance[pickup, delivery]
-    unreached = ~layout.reached[pickup] | np.isinf(loaded)
-    ends, which = np.unique(delivery, return_inverse=True)
-    dead_ends = np.isinf(distance[np.ix_(ends, np.unique(pickup))]).any(axis=1)[which]
-
+    loaded = layout.routes.distance[pickup, delivery]
+    found = find_obstacles(instance)
     n = instance.n_tasks
     metres = cut_metres(loaded, layout.truncate_distances)
     quickest = np.full(n, np.inf)
-    too_heavy = instance.demand > layout.largest_load
     for vehicle in layout.vehicles:
         able = instance.demand <= (vehicle.capacity or math.inf)
         slowdown = layout.routes.find_slowdown(vehicle.speed)
         ride = metres / vehicle.speed + (0.0 if slowdown is None else slowdown[pickup, delivery])
         quickest = np.where(able, np.minimum(quickest, ride), quickest)
-    known = ~too_heavy & np.isfinite(loaded)
+    known = ~found.too_heavy & np.isfinite(loaded)
     # As the simulator counts: from the tick after the arrival, at least one tick, the last one begun.
     seconds = np.where(known, quickest, 0.0) + instance.handling_time
     ready = find_earliest(instance, seconds)
@@ -338,8 +350,8 @@ def check_record(instance: Instance) -> RecordCheck:
         return tuple(instance.tasks[k] for k in np.flatnonzero(which))
 
     load = measure_load(instance)
-    drained = name(find_shortfalls(instance) > 0.0)
-    lists = (name(too_heavy), name(unreached), name(dead_ends), drained, name(hopeless))
+    heavy, unreached, ends = (name(which) for which in found[:3])
+    lists = heavy, unreached, ends, name(found.lacks > 0.0), name(hopeless)
     chains = np.unique(instance.root[instance.after >= 0]).size
     longest = int(count_before(instance.after).max()) + 1
     work = np.bincount(delivery, instance.processing, len(layout.sites))

@@ -13,7 +13,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -68,9 +68,6 @@ AS_TEXT = re.compile(r'\s*="([^"]*)"\s*')
 MIDNIGHT = re.compile(r"[T ]0?0:00(:00([.,]0+)?)?$")
 NO_DAY = re.compile(r"^(1899-12-3[01]|1900-01-00|3[01]\.12\.1899)[T ]")
 """What a date alone has for a time of day, and a time of day alone for a date."""
-
-TOTAL = re.compile(r"\W*(zwischen)?(summe|gesamt|anzahl|total|subtotal|sum|count)\b", re.IGNORECASE)
-"""What a line of totals begins with."""
 
 
 class Columns(NamedTuple):
@@ -228,10 +225,11 @@ def parse_table(kind: TableKind, lines: Lines, export: Export) -> Table:
         if len(rows) > kind.limit:
             raise RecordError(f"line {line}: more than {kind.limit:,} {kind.noun}s; expected fewer")
     # What was converted has decimal points, whatever a mapping says.
-    is_plain = {*map(normalise, columns.named)} <= {*kind.known}
-    if lines.delimiter != "," or (export.decimal and not is_plain):
+    is_plain = lines.delimiter == "," and {*map(normalise, columns.named)} <= {*kind.known}
+    may_be_converted = is_plain and not any("," in row[name] for row in rows for name in own)
+    if lines.delimiter != "," or (export.decimal and not (is_plain and export.columns)):
         for name in own:
-            _unify_numbers(name, rows, places, export)
+            _unify_numbers(name, rows, places, export, may_be_converted)
     return Table(rows, places, columns, lines.delimiter, lines.form, faults)
 
 
@@ -413,11 +411,15 @@ def _join(parts: Sequence[str]) -> str:
 
 
 def _unify_numbers(
-    name: str, rows: Sequence[dict[str, str]], places: Sequence[str], export: Export
+    name: str,
+    rows: Sequence[dict[str, str]],
+    places: Sequence[str],
+    export: Export,
+    may_be_converted: bool,
 ) -> None:
     """Give a column's numbers a decimal point and nothing between thousands.
 
-    Where nothing tells whether points stand between thousands, a `RecordError` asks.
+    Where nothing tells whether a mark stands between thousands, a `RecordError` asks.
     """
     form = make_date_format(export.date_format)
     texts = {
@@ -428,20 +430,27 @@ def _unify_numbers(
         and not (form and form.read(row[name].strip()))
     }
     marks = [x for x, form in WELL_FORMED.items() if all(map(form.fullmatch, texts.values()))]
-    if len(marks) > 1 and any("," in text for text in texts.values()):
-        marks = [","]  # spreadsheets that do not separate by commas have them before decimals
     decimal = export.decimal or (marks[0] if len(marks) == 1 else None)
     for k, text in texts.items():
-        is_either = "." in text and all(form.fullmatch(text) for form in WELL_FORMED.values())
+        is_either = all(form.fullmatch(text) for form in WELL_FORMED.values())
+        if may_be_converted and decimal == ",":
+            if is_either:
+                expected = "no points between thousands, as what was converted has decimal points"
+                refuse(f"{places[k]}: {name}", text, expected, RecordError)
+            continue
         if is_either and decimal is None:
-            small, large = f"{float(text):g}", text.strip().replace(".", "")
-            expected = f"--decimal (decimal=) '.' for {small}, or ',' for {large}"
+            own, other = ".," if "." in text else ",."
+            small, large = text.strip().replace(",", "."), text.strip().replace(own, "")
+            expected = (
+                f"--decimal (decimal=) '{own}' for {float(small):g}, or '{other}' for {large}"
+            )
             refuse(f"{places[k]}: {name}", text, expected, RecordError)
         mark = decimal or ("," if "," in text else ".")
         if WELL_FORMED[mark].fullmatch(text):
             rows[k][name] = text.replace("." if mark == "," else ",", "").replace(",", ".")
-        elif "," not in text and export.decimal:
-            refuse(f"{places[k]}: {name}", text, "a comma before decimals (--decimal)", RecordError)
+        elif export.decimal:
+            expected = f"'{mark}' before decimals (--decimal), groups of three before it"
+            refuse(f"{places[k]}: {name}", text, expected, RecordError)
 
 
 def refuse_faults(faults: Sequence[Fault], n_rows: int, advice: str = "") -> None:
@@ -479,6 +488,8 @@ def find_lookalike(name: str, known: Sequence[str]) -> str | None:
 WORKBOOK, OLD_WORKBOOK = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 """What a workbook begins with, and one of before 2007."""
 
+FORMULA = re.compile(rb"<f[ />]")
+
 MAX_UNPACKED = 2**29
 """Largest unpacked workbook that is read."""
 
@@ -507,15 +518,20 @@ def read_workbook(
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(member.file_size for member in archive.infolist()) > MAX_UNPACKED:
                 raise ValueError(f"more than {MAX_UNPACKED:,} bytes")
+            has_formulas = any(FORMULA.search(archive.read(name)) for name in archive.namelist())
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         names = [page.title for page in book.worksheets]
         if sheet is not None and sheet not in names:
             shown = errors.list_some([errors.make_printable(name) for name in names], 10)
             raise RecordError(f"sheet (--sheet): read {shorten(sheet)}; expected one of {shown}")
+        formulas = load_workbook(io.BytesIO(data), read_only=True) if has_formulas else None
         for page in book.worksheets:
             if sheet in (None, page.title):
-                page.reset_dimensions()  # what a file says of its size need not be true
-                yield page.title, [_show_row(row) for row in page.iter_rows(values_only=True)]
+                pages = [page] if formulas is None else [page, formulas[page.title]]
+                for each in pages:
+                    each.reset_dimensions()  # what a file says of its size need not be true
+                rows = zip(*(each.iter_rows() for each in pages), strict=True)
+                yield page.title, [_show_row(*row) for row in rows]
     except RecordError:
         raise
     # Damaged bytes make zipfile and openpyxl raise nearly anything; all of it means the same here.
@@ -525,8 +541,14 @@ def read_workbook(
         ) from error
 
 
-def _show_row(row: tuple[Any, ...]) -> list[str]:
-    cells = [_show_cell(cell) for cell in row]
+def _show_row(row: Sequence[Any], formulas: Sequence[Any] = ()) -> list[str]:
+    """Return a row's cells as texts; a formula that nobody has worked out is one that begins with "="."""
+    cells = [_show_cell(cell.value) for cell in row]
+    for k, (cell, formula) in enumerate(zip(row, formulas, strict=False)):
+        # What was worked out to no text is of the type "str".
+        if cell.value is None and formula.value is not None and cell.data_type != "str":
+            text = str(getattr(formula.value, "text", formula.value))
+            cells[k] = "=" + text.removeprefix("=")
     while cells and not cells[-1]:
         cells.pop()
     return cells
@@ -540,6 +562,8 @@ def _show_cell(cell: Any) -> str:
         return cell.isoformat(" ")
     if isinstance(cell, date | time):
         return cell.isoformat()
+    if isinstance(cell, timedelta):
+        cell = cell.total_seconds()
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return Number(cell) if isinstance(cell, float) else str(cell)

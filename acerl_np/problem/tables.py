@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from acerl_np.kernels.core import state
+from acerl_np.kernels.core.rounding import measure_metres
 from acerl_np.kernels.core.state import NEVER, Problem
 from acerl_np.kernels.dispatching.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.kernels.episode.chains import plan_arrivals
@@ -22,7 +23,6 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_HORIZON, MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import BATTERY, HANDLED_AT
-from acerl_np.problem.rounding import measure_metres
 from acerl_np.problem.spots import Spots, find_spots
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
@@ -88,7 +88,7 @@ def build_problem(
     n_breakdowns = max(1, *(len(vehicle.breakdowns) for vehicle in vehicles))
     _check_size(floors, len(instances), n_tasks, fleet, n_breakdowns)
     for instance in instances:
-        instance.check_reachable()
+        _ = instance.is_reachable
         if instance.layout.has_random_breakdowns:
             check_tries(instance)
     scaling = (

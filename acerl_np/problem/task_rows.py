@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,9 +15,8 @@ from acerl_np.problem import fields
 from acerl_np.problem.columns import CHAIN, RECORD, START, TIME_ZERO_COLUMN, TIMES, UNITS
 from acerl_np.problem.export import Export
 from acerl_np.problem.fields import Row, Time
-from acerl_np.problem.json_tree import refuse, shorten
+from acerl_np.problem.json_tree import refuse
 from acerl_np.problem.layout import Layout, find_ends, find_sites
-from acerl_np.problem.source import TOTAL
 from acerl_np.support.errors import Fault, RecordError, describe, suggest_name
 
 MOST_HINTS = 30
@@ -71,6 +70,8 @@ def read_tasks(
     times = [fields.TimeColumn(x, date_format, **(due if x == TIMES[1] else {})) for x in TIMES]
     readers = _make_readers(sites, times, export, is_plain)
     columns, faults = _read_columns(rows, places, readers, sites, layout)
+    for column in times:
+        column.refuse_days()
     own = [rows[k] for k in columns["row"]], [places[k] for k in columns["row"]]
     if epoch is None:
         epoch = _find_epoch(columns, *own, date_format)
@@ -260,16 +261,10 @@ def find_repeated(
 
 
 def _find_no_task(row: Row, place: str) -> list[Fault]:
-    """Return the one fault of a row that is no task: of totals, or without any field of a task."""
-    blank = [name for name in RECORD.required if fields.is_blank(row.get(name))]
-    if len(blank) == len(RECORD.required):
-        return [Fault(place, "", "", "no field of a task is filled; expected a task")]
-    for name in RECORD.required:
-        text = row.get(name)
-        if isinstance(text, str) and blank and TOTAL.match(text):
-            wrong = f"read {shorten(text)}, a total; expected a task"
-            return [Fault(place, name, describe(text), wrong)]
-    return []
+    """Return the one fault of a row without any field of a task."""
+    if any(not fields.is_blank(row.get(name)) for name in RECORD.required):
+        return []
+    return [Fault(place, "", "", "no field of a task is filled; expected a task")]
 
 
 class SiteNames:
@@ -383,8 +378,10 @@ def _count_times(
     shares = rolls = False
     if isinstance(expiry, datetime):
         if isinstance(arrival, datetime) and (arrival.tzinfo or not expiry.tzinfo):
-            shares = share_date and arrival.date() == expiry.date()
             clock = arrival if expiry.tzinfo else arrival.replace(tzinfo=None)
+            # What arrives at 24:00 is of the day after.
+            days = {arrival.date(), (arrival - DAY).date() if clock.time() == time() else None}
+            shares = share_date and expiry.date() in days
             # Less was late when it came, rather than due the day after.
             rolls = shares and expiry - clock <= -DAY / 2 and expiry.date() < date.max
         expiry = expiry + DAY if rolls else expiry

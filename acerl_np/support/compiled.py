@@ -23,6 +23,16 @@ KERNEL = {"no_cfunc_wrapper": True}
 CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
 INLINED = {"forceinline": True, **CALLED}
 APART = {"forceinline": False, **CALLED}
+CHANGED: tuple[type[Exception], ...] = (
+    ImportError,
+    AttributeError,
+    TypeError,
+    LookupError,
+    ValueError,
+)
+CHANGED += (NotImplementedError, numba.core.errors.NumbaError)
+"""What is raised where numba has changed: no fault of a machine, its files or its users."""
+
 COMMON = {"nogil": True, "error_model": "numpy"}
 
 
@@ -64,7 +74,7 @@ def _find_maker() -> Function | None:
         from acerl_np.support.numba_cache import make_kernel
 
         make_kernel(_do_nothing, {}, {})
-    except Exception as error:  # whatever has changed in numba: kernels work without
+    except CHANGED as error:  # kernels work without
         warn_once(NOT_KEPT, error)
         return None
     return make_kernel

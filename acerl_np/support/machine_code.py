@@ -128,8 +128,10 @@ def cache_folder(module: str = "") -> Path | None:
 
     `NUMBA_CACHE_DIR` comes first, then the user's cache folder, then the package's own folder.
     """
-    home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    candidates = [Path(home_cache) / "acerl_np", Path(__file__).parent / "__pycache__"]
+    candidates = [Path(__file__).parent / "__pycache__"]
+    with contextlib.suppress(RuntimeError):  # a user without a home has no folder there
+        home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+        candidates.insert(0, Path(home_cache) / "acerl_np")
     if numba.config.CACHE_DIR:
         candidates.insert(0, Path(numba.config.CACHE_DIR) / "acerl_np")
     for candidate in candidates:

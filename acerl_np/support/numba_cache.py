@@ -144,7 +144,7 @@ class _KernelCache(FunctionCache):
         super().__init__(function)
         folder = machine_code.cache_folder(function.__module__)
         if self.cache_path != str(folder):  # and with it another stamp
-            raise RuntimeError(f"machine code would go to {self.cache_path}")
+            raise NotImplementedError(f"machine code would go to {self.cache_path}")
         if folder is None:
             self.disable()
 

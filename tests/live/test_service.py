@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import types
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -22,6 +22,7 @@ from acerl_np.live.clock import Asker
 from acerl_np.live.service import Service
 from acerl_np.live.wire import ASKED, FIELDS, format_line, make_schema, read_message
 from acerl_np.live.worker import Worker
+from acerl_np.problem.parts import Parking, ParkingPlace
 from acerl_np.support.errors import EventError
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
@@ -35,6 +36,21 @@ def tell(service, **message):
 def arrive(number, time=0.0, **more):
     own = {"kind": "TaskArrived", "number": number, "time": time, "task": f"t{number}", **TASK}
     return {**own, **more}
+
+
+@pytest.mark.parametrize(("names", "first"), [("site", "st1"), ("node", "N-1")])
+def test_orders_may_name_nodes(names, first):
+    aliases = {"N-1": "st1", "station one": "st1", "N-0": "carport"}
+    layout = replace(LAYOUT, aliases=aliases, parking=Parking((ParkingPlace("st1"),)))
+    with acerl_np.Dispatcher(layout, "nearest") as dispatcher:
+        service = Service(dispatcher, names=names)
+        idle = next(iter(dispatcher.idle))
+        order, _ = tell(service, kind="Send", time=1.0, vehicle=idle, site="station one")
+        assert (order["kind"], order["site"]) == ("Park", first)
+        state = tell(service, kind="State")[0]
+        assert state["sites"][idle] == ("N-0" if names == "node" else "carport")
+    with acerl_np.Dispatcher(layout, "nearest") as dispatcher:
+        assert dispatcher.follow(1.0, idle, site="station one").site == "st1"
 
 
 def test_orders_come_before_the_answer_that_they_come_of(tmp_path):

@@ -112,7 +112,7 @@ def test_a_task_that_no_battery_can_do_is_refused_and_listed():
         assert found.beyond_battery == beyond and found.servable == (not beyond)
         if beyond:
             with pytest.raises(RecordError, match=r"task 'far'|task 'heavy'") as error:
-                instance.check_reachable()
+                _ = instance.is_reachable
             assert "takes 1 more than 'full' of a battery" in str(error.value)
         else:
             instance.check_servable()

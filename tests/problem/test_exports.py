@@ -323,7 +323,7 @@ def test_texts_for_numbers():
     instance = read(demand=" 3 ")
     assert (instance.arrival[0], instance.expiry[0], instance.demand[0]) == (12, 12.5, 3)
     names = ("arrival_time", "expiry_time", "handling_time", "demand")
-    cases = [(name, f'row 1: {name}: read "12,5"; ... after a point') for name in names]
+    cases = [(name, f'row 1: {name}: read "12,5"; ... before decimals') for name in names]
     assert list_unrefused(lambda name: read(**{name: "12,5"}), cases) == []
 
 
@@ -721,9 +721,19 @@ def test_what_stands_before_decimals_may_be_said(tmp_path):
         columns = {"task": "nr"}
         assert load(path, mapping={"decimal": mark, "columns": columns}).demand.tolist() == [value]
         write(path, HEADER + ",demand", "t0,A,B,0,9,1.200")
-        assert load(path, mapping={"decimal": mark}).demand.tolist() == [1.2]
+        assert load(path, mapping={"decimal": mark, "columns": columns}).demand.tolist() == [1.2]
+    refused(path, ["line 2: demand", "no points between"], load, path, **COMMA)
+    write(path, HEADER + ",demand", "t0,A,B,0.5,9,1.2")
+    assert load(path, **COMMA).demand.tolist() == [1.2]
+    for mark, text, value in (
+        (".", "1,200", 1200),
+        (",", "1.200,5", 1200.5),
+        (".", "1,200.5", 1200.5),
+    ):
+        write(path, HEADER + ",demand", f't0,A,B,0,9,"{text}"')
+        assert load(path, mapping={"decimal": mark}).demand.tolist() == [value]
     write(path, HEADER.replace(",", ";"), "t0;A;B;1.5;9")
-    refused(path, ["line 2: arrival_time", "a comma before decimals"], load, path, **COMMA)
+    refused(path, ["line 2: arrival_time", "',' before decimals"], load, path, **COMMA)
     with pytest.raises(InputError, match=r"decimal \(--decimal\): read 'x'; expected ',' or"):
         Export(decimal="x")
 

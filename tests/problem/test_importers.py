@@ -60,6 +60,11 @@ def ways(layout):
     return [(e["a"], e["b"], e["length"], e["one_way"]) for e in layout["edges"]]
 
 
+def told(warnings):
+    """The warnings but the one of keys that no reader looked at."""
+    return [line for line in warnings if not line.startswith("not read: ")]
+
+
 def places(layout):
     return {site["id"]: (site["x"], site["y"], site["kind"]) for site in layout["sites"]}
 
@@ -83,7 +88,11 @@ def test_the_lif_sample_is_carried_over():
     ]
     assert layout["aliases"] == {"n2": "pick", "n4": "drop", "Goods in": "pick"}
     assert layout["stations"] == {"wide": ["n1", "n3"], "upper": ["n5"], "lower": ["n5"]}
-    assert warnings == [
+    assert (
+        "not read: metaInformation (1), layouts.nodes.mapId (1), layouts.edges.edgeId (8)"
+        in warnings
+    )
+    assert told(warnings) == [
         'layouts[0].nodes[0].nodePosition.x: read the text "0.0" as a number',
         "numbers as texts: 4 more like these",
         "layouts[0].nodes[5].nodeId: read the number 6 as a name",
@@ -117,11 +126,12 @@ def test_the_plant_model_is_carried_over():
         {"id": "Truck-1", "start": "P1", "speed": 1.0},
         {"id": "Truck-2", "start": "Park", "speed": 1.5},
     ]
-    assert warnings == [
+    assert told(warnings) == [
         "path[5]: another edge from 'P1' to 'P4', the shortest (8 m) stays",
         'path[7]: "P1 --- P3" is locked, left out',
         "vehicle[2]: none of loopback:initialPosition, tcs:preferredParkingPosition, "
         "tcs:assignedParkingPosition; 'Truck-2' starts at 'Park'",
+        "operations that links allow: 1 (Inbound) left out; tasks are drawn to and from all stations",
     ]
 
 
@@ -232,7 +242,8 @@ NO_TRAJECTORIES = [
 
 def test_trajectories_have_the_length_of_their_curve_if_they_can_be_read():
     for trajectory, message in NO_TRAJECTORIES:
-        layout, [warning] = import_lif(edge_with(trajectory=trajectory))
+        layout, warnings = import_lif(edge_with(trajectory=trajectory))
+        [warning] = told(warnings)
         assert ways(layout) == [("a", "b", 3.0, True)]
         assert message in warning and "taken as straight" in warning
     assert measure_trajectory({"controlPoints": CORNER}) == 7.0
@@ -245,7 +256,7 @@ def test_trajectories_have_the_length_of_their_curve_if_they_can_be_read():
 
 def test_restrictions_that_a_layout_cannot_hold_are_said():
     text = edge_with(vehicleTypeId="t", loadRestriction={"loaded": False, "unloaded": True})
-    [line] = import_lif(text)[1]
+    [line] = told(import_lif(text)[1])
     assert "loadRestriction: not known to a layout" in line
     restricted = ["odd", {"loadRestriction": {"loaded": False}}]
     [line] = import_lif(with_node(mobileRobotTypeNodeProperties=restricted))[1]
@@ -436,13 +447,59 @@ def test_endless_models_and_huge_tags_are_refused(monkeypatch):
         import_opentcs("<model>" + "<a/>" * 200)
 
 
-def test_only_known_attributes_are_kept():
-    extra = " ".join(f'a{k}="{"x" * 100}"' for k in range(150))
-    text = f'<model><point name="P" {extra} xPosition="1000"/></model>'
-    layout, _ = import_opentcs(text)
-    assert (layout["sites"][0]["id"], layout["sites"][0]["x"]) == ("P", 1.0)
-    # What is read and dropped shows only inside.
-    assert set(opentcs._parse(text)[0].attrib) == {"name", "xPosition"}
+def test_keys_that_no_reader_looked_at_are_named():
+    extra = " ".join(f'a{k}="{"x" * 100}"' for k in range(20))
+    body = f"""<point name="P" {extra} xPosition="1000" type="REPORT_POSITION">
+        <property name="tcs:parkingPositionPriority" value="2"/><a0/></point>
+        <path name="p" sourcePoint="a" destinationPoint="b" length="10">
+        <property name="tcs:routingCostForward" value="9"/></path><odd><inner/></odd><odd/>
+        <location name="L" type="D"><link point="a"><allowedOperation name="Load"/></link></location>"""
+    warnings = import_opentcs(plant(body))[1]
+    assert "report points: 1 (P) left out; vehicles may stop there, too" in warnings
+    assert any(line.startswith("operations that links allow: 1 (L)") for line in warnings)
+    [line] = [line for line in warnings if line not in told(warnings)]
+    for key in (
+        "odd (2)",
+        "point.a0 (2)",
+        "point.b (1)",
+        "path.property.tcs:routingCostForward (1)",
+    ):
+        assert (key in line) == (key != "point.b (1)")
+    data = json.loads(edge_with())
+    data["layouts"][0]["nodes"][0] |= {"loadSetNames": [1], "mapDescription": {"a": {"b": 1}}}
+    [line] = import_lif(json.dumps(data))[1]
+    assert line.startswith("not read: ") and "layouts.nodes.loadSetNames (1)" in line
+    assert "mapDescription (1)" in line and "nodeId" not in line
+
+
+def test_a_length_that_is_said_goes_before_a_straight_line():
+    layout, warnings = import_lif(edge_with(physicalLineGuidedProperty={"length": 7.5}))
+    assert (ways(layout), told(warnings)) == ([("a", "b", 7.5, True)], [])
+    layout, warnings = import_lif(edge_with(physicalLineGuidedProperty={"length": 0.5}))
+    assert ways(layout)[0][2] == 3.0 and "Property.length: 0.5 m long" in told(warnings)[0]
+    with pytest.raises(LayoutError, match='length: read "long"'):
+        import_lif(edge_with(physicalLineGuidedProperty={"length": "long"}))
+
+
+def test_actions_of_either_version_make_a_charger():
+    for key, action in (
+        ("actions", {"actionType": "startCharging"}),
+        ("feasibleActions", "startCharging"),
+    ):
+        data = json.loads(edge_with())
+        data["layouts"][0]["nodes"][0]["mobileRobotTypeNodeProperties"] = [{key: [action]}]
+        layout, _ = import_lif(json.dumps(data))
+        assert layout["chargers"] == [{"site": "a"}]
+
+
+def test_a_flag_is_true_or_false():
+    text = plant('<path name="p" sourcePoint="a" destinationPoint="b" length="9" locked="{}"/>')
+    for word, n in (("false", 1), ("0", 1), ("", 1), ("true", 0), ("TRUE", 0), ("1", 0)):
+        assert len(import_opentcs(text.format(word))[0]["edges"]) == n
+    with pytest.raises(
+        LayoutError, match=r"path\[1\].locked: read \"yes\"; expected true or false"
+    ):
+        import_opentcs(text.format("yes"))
 
 
 def test_many_warnings_are_counted():
@@ -562,7 +619,7 @@ def test_what_a_layout_cannot_hold_is_named():
         <peripheralOperation name="Open" locationName="Gate"/></path>
         <vehicle name="v" maxVelocity="1000" energyLevelCritical="20"/>"""
     without = "no vehicle has to charge without rates of use (--battery)"
-    assert import_opentcs(plant(body))[1] == [
+    assert told(import_opentcs(plant(body))[1]) == [
         "block[1]: 'B1' holds nothing of the floor, left out",
         "block[2]: 'B2' holds nothing of the floor, left out",
         "vehicle[1]: none of loopback:initialPosition, tcs:preferredParkingPosition, "

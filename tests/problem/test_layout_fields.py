@@ -140,27 +140,13 @@ def test_a_key_that_is_missing_or_unknown_is_named():
     assert faults == []
 
 
-POWER = {
-    "idle": 1,
-    "empty": 2,
-    "loaded": 3,
-    "charge": 9,
-    "critical": 1,
-    "resume": 2,
-    "good": 3,
-    "full": 4,
-}
 PARTS = [
     (acerl_np.Edge, {"a": "a", "b": "b", "length": 3.0}, {"length": -1.0, "max_speed": 0.0}),
     (acerl_np.Edge, {"a": "a", "b": "b", "length": 3.0}, {"length": math.nan, "one_way": 2}),
     (acerl_np.Vehicle, {"id": "v", "start": "a"}, {"speed": math.nan, "capacity": -1.0, "id": ""}),
     (acerl_np.Site, {"id": "a", "x": 0.0, "y": 0.0}, {"x": math.inf, "holds": 0}),
-    (
-        acerl_np.Breakdown,
-        {"time": 3.0, "repair_time": 1.0},
-        {"time": -1.0, "repair_time": math.nan},
-    ),
-    (Battery, {"capacity": 5, "start": 5, **POWER}, {"charge": 0, "idle": -1, "tow": 0.5}),
+    (acerl_np.Breakdown, {"time": 3.0, "repair_time": 1.0}, {"time": -1.0, "repair_time": -1.0}),
+    (Battery, BATTERY, {"charge": 0, "idle": -1, "tow": 0.5}),
     (Charger, {"site": "a"}, {"slots": 0}),
     (Parking, {"places": ()}, {"after": -1}),
 ]

@@ -481,9 +481,9 @@ def test_check_agrees_with_what_is_refused():
     layout = Layout.from_dict(data)
     for tasks, unreached, dead_ends, words in (
         ("AB BC", "", "", ""),
-        ("AB BD", "", "t1", "row 1: pickup: 'A' cannot be reached from 'D'"),
+        ("AB BD", "", "t1", "row 2: pickup: 'A' cannot be reached from 'D'"),
         ("AB EB", "t1", "t0 t1", "row 2: pickup: 'E' cannot be reached from 'A'"),
-        ("AB BE", "t1", "t1", "row 1: pickup: 'A' cannot be reached from 'E'"),
+        ("AB BE", "t1", "t1", "row 2: delivery: 'E' cannot be reached from 'B'"),
         ("AB BF", "t1", "", "row 2: delivery: 'F' cannot be reached from 'B'"),
     ):
         rows = [make_task(f"t{k}", *ends, k, 99) for k, ends in enumerate(tasks.split())]
@@ -611,7 +611,7 @@ def test_a_record_that_nobody_can_finish_is_not_played():
     cases = []
     for ends, message in (
         ("DA", "'t1': pickup: 'D' cannot be reached from 'A'"),
-        ("AD", "'t0': pickup: 'B' cannot be reached from 'D'"),
+        ("AD", "'t1': delivery: 'D' cannot be reached from 'A'"),
     ):
         rows = [make_task("t0", "B", "A", 0, 50), make_task("t1", *ends, 0, 50)]
         instance = Instance.from_rows("cut", Layout.from_dict(data), rows, servable=False)

@@ -17,6 +17,7 @@ from numba.core.errors import NumbaWarning
 
 import acerl_np
 from acerl_np.kernels.learning.update import Noise, find_stream
+from acerl_np.support import compiled, machine_code
 from acerl_np.support.compiled import inner_kernel, kernel
 from acerl_np.support.machine_code import SETTINGS, list_sources, source_stamp
 
@@ -294,3 +295,26 @@ def test_private_parts_of_numba_may_change(package, change):
     assert done.stderr.count("Warning: ") == 1
     assert f"RuntimeWarning: acerl_np: {CHANGED_NUMBA[change]}" in done.stderr
     assert f"numba {numba.__version__}" in done.stderr
+
+
+def test_a_user_without_a_home_keeps_machine_code_elsewhere(tmp_path, monkeypatch):
+    pwd = pytest.importorskip("pwd")
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: {}[uid])  # any user of a container
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    find, beside = machine_code.cache_folder.__wrapped__, Path(machine_code.__file__).parent
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    assert find().parent == beside / "__pycache__"
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert find().parent == tmp_path / "acerl_np"
+    monkeypatch.setattr(os, "access", lambda *_: False)  # a read-only file system
+    assert find() is None
+
+
+def test_a_fault_of_ones_own_is_not_said_to_be_of_numba(monkeypatch):
+    def fail(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("acerl_np.support.numba_cache.make_kernel", fail)
+    with pytest.raises(OSError, match="no space left"):
+        compiled._find_maker.__wrapped__()

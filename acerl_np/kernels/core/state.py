@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.kernels.core.records import copy_records, describe_record
+from acerl_np.kernels.core.rounding import NOISE
 from acerl_np.support.compiled import Function, choose_by_type, inner_kernel
 
 NEVER = np.int64(2**62)
@@ -682,14 +683,14 @@ def round_sum(x):
 @inner_kernel
 def measure_distance(metres, truncate):
     """Return a distance as the rules and the observation see it: rounded, and cut if so asked."""
-    # The product above may end just below a whole number; half a unit of 1e-9 mends that.
-    return np.floor(metres + 0.5e-9) if truncate else round_sum(metres)
+    # The product above may end just below a whole number; `NOISE` mends that.
+    return np.floor(metres + NOISE) if truncate else round_sum(metres)
 
 
 @inner_kernel
 def count_ticks(seconds):
     """Return the whole ticks that `seconds` take, the last one begun; `NEVER` where they have no end."""
-    return np.int64(min(np.ceil(seconds - 0.5e-9), 2.0**62))
+    return np.int64(min(np.ceil(seconds - NOISE), 2.0**62))
 
 
 @inner_kernel

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.rounding import NOISE
 from acerl_np.kernels.motion import energy, offers, ways
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -25,9 +26,6 @@ UNKNOWN = 1e11
 
 NEVER_NEXT, PRIORITY = 1e13, 1e7
 """s; a key as of a task that cannot be, and by how much a task of higher priority is completed first."""
-
-NOISE = 0.5e-9
-"""s, of a sum: it moves no breakdown behind the end of a trip."""
 
 N_RESULTS = 5
 LAST_END, TOTAL_LATE, N_LATE, EMPTY, IMBALANCE = range(N_RESULTS)

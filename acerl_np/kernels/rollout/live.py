@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.rounding import NOISE
 from acerl_np.kernels.dispatching import deciders
 from acerl_np.kernels.episode import auxiliary
 from acerl_np.kernels.motion import energy, offers, trips
@@ -159,7 +160,7 @@ def count_move_from(problem, state, clock, now, v):
     """Write vehicle v's way, level and places as counted from `now`."""
     vehicle, own = state.vehicle[0, v], clock.move[v]
     vehicle.since = S.count_ticks(own[MOVE_SINCE] - now)
-    vehicle.level = np.int64(np.floor(own[MOVE_LEVEL] + 0.5e-9))
+    vehicle.level = np.int64(np.floor(own[MOVE_LEVEL] + NOISE))
     vehicle.level_tick = S.count_ticks(own[MOVE_LEVEL_TIME] - now)
     vehicle.left_tick = S.count_ticks(own[MOVE_LEFT] - now)
     if vehicle.left_tick == 0:
@@ -171,7 +172,7 @@ def count_move_from(problem, state, clock, now, v):
         vehicle.loaded_tick = min(end, S.count_ticks(own[MOVE_LOADED] - now))
         # Ways that do not begin at a whole second from now are that much longer.
         began = own[MOVE_BEGAN] - now
-        tick = np.int64(np.floor(began + 0.5e-9))
+        tick = np.int64(np.floor(began + NOISE))
         vehicle.trip_tick = tick
         vehicle.trip_metres = 0.0
         vehicle.trip_slowdown = max(0.0, began - np.float64(tick))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.rounding import NOISE
 from acerl_np.kernels.motion import lanes, planner, traffic
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -19,7 +20,7 @@ AROUND, ALONE, NO_WAY = range(3)
 def count_plans_from(problem, state, clock, now):
     """Write what vehicles have planned to row 0, as counted from `now`, s."""
     # All by as much, so that nobody comes nearer to another.
-    shift = np.int64(np.floor(now + 0.5e-9))
+    shift = np.int64(np.floor(now + NOISE))
     for v in range(len(clock.plan)):
         plan, n = state.plan[0, v], clock.plan[v, 0, S.PLANNED_VISITS]
         S.copy_table(clock.plan, v, state.plan[0], v, n + 1)

@@ -14,12 +14,14 @@ from acerl_np.problem.json_tree import is_name, refuse, shorten
 from acerl_np.problem.layout import CHARGER, STATION
 from acerl_np.problem.limits import MAX_EDGES, MAX_NAME, MAX_NUMBER, MAX_SITES
 from acerl_np.problem.routes import MAX_SITES_WITH_ZERO_EDGES
-from acerl_np.support.errors import LayoutError, list_first
+from acerl_np.support.errors import LayoutError, list_first, list_some, make_printable
 
 SHORTEST = 1e-3
 """Metres that an edge of no length gets on a floor too large for such edges."""
 
 WARNINGS_OF_A_SORT = 3
+MOST_UNREAD = 25
+FLAGS = {"true": True, "1": True, "false": False, "0": False}
 SAID_ONCE = ("numbers as names", "numbers as texts")
 
 
@@ -39,6 +41,33 @@ class Warnings(dict[str, list[str]]):
             if messages[most:]:
                 lines.append(f"{sort}: {len(messages) - most} more like these")
         return lines
+
+
+class Entry(dict[str, Any]):
+    """An object of a file that remembers for which of its keys it was asked."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self, pairs: Any = ()) -> None:
+        super().__init__(pairs)
+        self.asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value at a key, and remember that somebody wanted it."""
+        self.asked.add(key)
+        return super().get(key, default)
+
+
+def _count_unread(value: object, place: str, found: Counter[str]) -> None:
+    """Count the keys of objects that nobody has asked for, below those that somebody has."""
+    several = value if isinstance(value, list) else [value]
+    for entry in (x for x in several if isinstance(x, Entry)):
+        for key, inner in entry.items():
+            where = f"{place}.{key.strip('<>')}".removeprefix(".")
+            if key in entry.asked:
+                _count_unread(inner, where, found)
+            else:
+                found[where] += len(inner) if key[:1] == "<" else 1
 
 
 class Station(NamedTuple):
@@ -92,6 +121,17 @@ class Draft:
         names = [item.id for item in self.stations if item.kind == CHARGER]
         if names:
             self.warnings.add("chargers", f"chargers: {count_names(names)} kept as sites; {said}")
+
+    def note_unread(self, data: Entry) -> None:
+        """Warn of the keys of a file that no reader has asked for."""
+        found: Counter[str] = Counter()
+        _count_unread(data, "", found)
+        shown = [
+            f"{make_printable('.'.join(key.split('.')[-3:]))[:60]} ({n:,})"
+            for key, n in found.items()
+        ]
+        if shown:
+            self.warnings.add("not read", f"not read: {list_some(shown, MOST_UNREAD)}")
 
     def can_join(self, where: str, a: str, b: str) -> bool:
         """Return whether an edge has two different known nodes; warn if not."""
@@ -339,9 +379,12 @@ def read_number(
     return number + 0.0  # minus zero is zero
 
 
-def read_flag(value: object) -> bool:
-    """Return whether a value says yes: true, "true" or "1"."""
-    return value is True or (isinstance(value, str) and value.strip().lower() in {"true", "1"})
+def read_flag(value: object, where: str, default: bool = False) -> bool:
+    """Return whether a value, perhaps a text, says true (1) or false (0); the default of an empty one."""
+    word = str(value).strip().lower()
+    if value is None or word == "":
+        return default
+    return FLAGS[word] if word in FLAGS else refuse(where, value, "true or false")
 
 
 def read_entries(

@@ -30,6 +30,9 @@ NODE_PROPERTIES = ("vehicleTypeNodeProperties", "mobileRobotTypeNodeProperties")
 TYPES = ("vehicleTypeId", "mobileRobotTypeId", "mobileRobotTypes")
 """Keys that name a type, or since version 2 list several."""
 
+ACTIONS = ("actions", "feasibleActions")
+"""Where a node lists them, in versions 1 and 2."""
+
 SPEEDS = ("maxSpeed", "maximumSpeed")
 
 GAP = 0.1
@@ -53,8 +56,8 @@ def import_lif(
     id that stands in several of them gets the level's name before it, with a slash in between. `name` is that
     of a layout that has none. What is returned is what `import_floor` says.
     """
-    data = parse_json(text)
-    if not isinstance(data, dict):
+    data = parse_json(text, common.Entry)
+    if not isinstance(data, common.Entry):
         refuse("the file", data, "an object with layouts")
     if "layouts" not in data and "sites" in data:
         raise LayoutError("sites: this is a layout of acerl_np already; expected LIF, with layouts")
@@ -70,7 +73,11 @@ def import_lif(
     if join and layout_id is not None:
         raise LayoutError("--layout-id: given beside --join, which takes all layouts")
     if not join or not layouts:
-        layouts = [_choose(layouts, layout_id)]
+        chosen = _choose(layouts, layout_id)
+        for _, other in layouts:
+            if other is not chosen[1]:
+                other.clear()
+        layouts = [chosen]
     draft = common.Draft()
     levels = [common.Draft(warnings=draft.warnings) for _ in layouts]
     for level, (where, layout) in zip(levels, layouts, strict=True):
@@ -94,6 +101,7 @@ def import_lif(
         if isinstance(title, str) and title.strip() and len(ids) == 1:
             name = title.strip()
             break
+    draft.note_unread(data)
     return draft.finish(name)
 
 
@@ -191,10 +199,10 @@ def _read_node(draft: common.Draft, where: str, node: dict[str, Any]) -> None:
         for k, item in enumerate(listed if isinstance(listed, list) else []):
             if isinstance(item, dict):
                 _note_restriction(draft.warnings, f"{where}.{key}[{k}]", item, "the node")
-                named = item.get("actions")
-                for action in named if isinstance(named, list) else []:
-                    if isinstance(action, dict):
-                        actions.add(str(action.get("actionType")))
+                for named in filter(None, map(item.get, ACTIONS)):
+                    for action in named if isinstance(named, list) else []:
+                        kind = action.get("actionType") if isinstance(action, dict) else action
+                        actions.add(str(kind))
     if any(map(common.is_charging, actions)) and actions.isdisjoint(("pick", "drop")):
         draft.kinds[name] = CHARGER
 
@@ -204,7 +212,8 @@ def _note_restriction(
 ) -> None:
     limits = item.get("loadRestriction")
     if isinstance(limits, dict) and not all(
-        common.read_flag(limits.get(key, True)) for key in ("loaded", "unloaded")
+        common.read_flag(limits.get(key), f"{place}.loadRestriction.{key}", True)
+        for key in ("loaded", "unloaded")
     ):
         said = f"not known to a layout, {what} is open to all"
         warnings.add("load restrictions", f"{place}.loadRestriction: {said}")
@@ -214,6 +223,9 @@ def _list_types(item: dict[str, Any]) -> set[str]:
     """Return the types of vehicle for which these properties hold."""
     found = [item[key] for key in TYPES if item.get(key) is not None]
     each = [entry for value in found for entry in (value if isinstance(value, list) else [value])]
+    for entry in each:
+        if isinstance(entry, common.Entry):
+            entry.asked.update(entry)
     return {json.dumps(entry, sort_keys=True) for entry in each}
 
 
@@ -252,6 +264,7 @@ def _read_edges(
             continue
         properties = [item for key in PROPERTIES for item in common.read_entries(edge, key, where)]
         (ax, ay), (bx, by) = draft.points[a], draft.points[b]
+        where_told = where
         length = straight = math.hypot(ax - bx - shifts[a] + shifts[b], ay - by)
         curved = [(place, x) for place, x in properties if x.get("trajectory") is not None]
         for place, item in curved[:1]:
@@ -259,10 +272,16 @@ def _read_edges(
                 length = measure_trajectory(item["trajectory"])
             except LayoutError as error:
                 warnings.add("trajectories", f"{place}.trajectory: {error}; taken as straight")
-            if length < 0.999 * straight:
-                said = f"{length:g} m long, its nodes lie {straight:g} m apart; taken as straight"
-                warnings.add("trajectories", f"{place}.trajectory: {said}")
-                length = straight
+            where_told = f"{place}.trajectory"
+        for place, item in properties:
+            guided = item.get("physicalLineGuidedProperty")
+            if isinstance(guided, dict) and guided.get("length") is not None:
+                where_told = f"{place}.physicalLineGuidedProperty.length"
+                length = common.read_number(guided["length"], where_told, 0.0, unit="metres")
+        if length < 0.999 * straight:
+            said = f"{length:g} m long, its nodes lie {straight:g} m apart; taken as straight"
+            warnings.add("trajectories", f"{where_told}: {said}")
+            length = straight
         for place, item in properties:
             _note_restriction(warnings, place, item, "the edge")
         if shifts[a] != shifts[b] and length == 0.0:

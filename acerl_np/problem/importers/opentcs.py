@@ -42,15 +42,12 @@ LEVELS = {
 }
 """What the levels of a battery are called, in percent."""
 
-KEPT_ATTRIBUTES = {"name", "type", "xPosition", "yPosition", "positionX", "positionY", "locked"}
-KEPT_ATTRIBUTES |= {"sourcePoint", "destinationPoint", "length", "point", "value", *LEVELS.values()}
-KEPT_ATTRIBUTES |= {"maxVelocity", "maxReverseVelocity"}
-
 TAGS = ("point", "path", "locationType", "location", "vehicle", "block")
 
 RECHARGING = "rechargeOperation"
 """End of a vehicle's property that names its operation at chargers, such as "loopback:rechargeOperation"."""
 
+PROPERTY, OPERATION = "property", "allowedOperation"
 PERIPHERALS = ("peripheralOperation", "allowedPeripheralOperation")
 
 BLOCKS = {"SINGLE_VEHICLE_ONLY": "single", "SAME_DIRECTION_ONLY": "same_direction"}
@@ -65,21 +62,31 @@ class _Element(NamedTuple):
     """An element of the model, and its place in the file."""
 
     where: str
-    xml: ElementTree.Element
+    xml: common.Entry
 
     @property
     def name(self) -> str:
         """What it is called, "" where it has no name."""
-        return self.xml.get("name", "").strip()
+        return str(self.xml.get("name", "")).strip()
 
     @property
     def has_levels(self) -> bool:
         """Whether it says one of a battery's levels."""
-        return not self.xml.attrib.keys().isdisjoint(LEVELS.values())
+        told = [self.xml.get(name) for name in LEVELS.values()]
+        return told != [None] * len(told)
+
+    @property
+    def properties(self) -> common.Entry:
+        """What its properties hold, by their names."""
+        return self.xml.get(PROPERTY) or common.Entry()
+
+    def list_children(self, tag: str) -> list[common.Entry]:
+        """Return its elements of a tag."""
+        return _list_children(self.xml, tag)
 
     def list_names(self, *tags: str) -> list[str]:
         """Return the names of its children with these tags."""
-        return [x.get("name", "") for tag in tags for x in self.xml.findall(f"{{*}}{tag}")]
+        return [x.get("name", "") for tag in tags for x in self.list_children(tag)]
 
     def describe(self, name: str) -> str:
         """Return what an attribute holds, for a warning: "none" where it is missing or empty."""
@@ -104,34 +111,49 @@ Model = Mapping[str, list[_Element]]
 """Elements of `TAGS` by their tags."""
 
 
-class _Builder(ElementTree.TreeBuilder):
-    """Builds a model's tree, of known attributes alone; refuses what is too deep or too large for one."""
+def _list_children(element: common.Entry, tag: str) -> list[common.Entry]:
+    found: list[common.Entry] = element.get(f"<{tag}>", [])
+    return found
+
+
+class _Builder:
+    """Builds a model's tree of objects; refuses what is too deep or too large for one.
+
+    Elements stand below their parents by their tags in brackets, values of properties by their names.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
-        self._depth = self._count = 0
+        self._above = [common.Entry()]
+        self._count = 0
 
-    def start(self, tag: str, attributes: dict[str, str]) -> ElementTree.Element:
-        self._depth += 1
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._count += 1
         name, said = tag.rpartition("}")[2], ""
-        if self._depth > MAX_DEPTH or self._count > MAX_ELEMENTS:
+        if len(self._above) > MAX_DEPTH or self._count > MAX_ELEMENTS:
             said = f"more than {MAX_DEPTH} elements deep or {MAX_ELEMENTS:,} in all; expected a plant model"
         elif len(attributes) > MAX_ATTRIBUTES:
             said = f"{len(attributes):,} attributes; expected at most {MAX_ATTRIBUTES}"
         if said:
             raise LayoutError(f"<{shorten(name)[1:-1]}>: {said}")
-        if self._depth == 1 and name != "model":
+        if len(self._above) == 1 and name != "model":
             refuse("root element", name, "a plant model's <model>")
-        kept = {key: attributes[key] for key in attributes if key in KEPT_ATTRIBUTES}
-        return super().start(tag, kept)
+        element, parent = common.Entry(attributes), self._above[-1]
+        if name == "property":
+            own = parent.setdefault(PROPERTY, common.Entry())
+            own.setdefault(attributes.get("name", ""), attributes.get("value", ""))
+        else:
+            parent.setdefault(f"<{name}>", []).append(element)
+        self._above.append(element)
 
-    def end(self, tag: str) -> ElementTree.Element:
-        self._depth -= 1
-        return super().end(tag)
+    def end(self, _: str) -> None:
+        self._above.pop()
+
+    def close(self) -> common.Entry:
+        [root] = _list_children(self._above[0], "model")
+        return root
 
 
-def _parse(text: str) -> ElementTree.Element:
+def _parse(text: str) -> Any:
     # Entities can only be declared in a DOCTYPE, which no plant model needs.
     declared = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
     found = declared or re.search(rf"<[^<]{{{MAX_TAG}}}", text)
@@ -147,7 +169,7 @@ def _parse(text: str) -> ElementTree.Element:
     try:
         for start in range(0, len(text), CHUNK):
             parser.feed(text[start : start + CHUNK])
-        model: ElementTree.Element = parser.close()
+        model: Any = parser.close()
     except ElementTree.ParseError as error:
         line, column = error.position
         reason = str(error).partition(":")[0]
@@ -170,8 +192,9 @@ def import_opentcs(
     turn, or on the first point, of those from which a path leads. `name` is that of a model that has none.
     What is returned is what `import_floor` says.
     """
-    root, draft = _parse(text), common.Draft()
-    found = {tag: enumerate(root.findall(f"{{*}}{tag}"), 1) for tag in TAGS}
+    root: common.Entry = _parse(text)
+    draft = common.Draft()
+    found = {tag: enumerate(_list_children(root, tag), 1) for tag in TAGS}
     model = {tag: [_Element(f"{tag}[{k}]", xml) for k, xml in found[tag]] for tag in TAGS}
     for item in model["point"]:
         _read_point(draft, item)
@@ -183,7 +206,10 @@ def import_opentcs(
     _read_locations(draft, model)
     _read_vehicles(draft, model["vehicle"], battery)
     _note_left_out(draft, model)
-    return draft.finish(root.get("name", "").strip() or name)
+    root.asked |= {"version", "<visualLayout>"}
+    name = root.get("name", "").strip() or name
+    draft.note_unread(root)
+    return draft.finish(name)
 
 
 def _read_point(draft: common.Draft, item: _Element) -> None:
@@ -191,7 +217,7 @@ def _read_point(draft: common.Draft, item: _Element) -> None:
     position = []
     # Version 7 of the format calls positionX what earlier ones call xPosition.
     for old, new in (("xPosition", "positionX"), ("yPosition", "positionY")):
-        key = new if new in item.xml.attrib and old not in item.xml.attrib else old
+        key = new if new in item.xml and old not in item.xml else old
         metres = item.read_metres(key, -MAX_NUMBER * MILLIMETRES)
         if metres is None:
             draft.warnings.add("positions", f"{item.where}.{key}: missing, taken as 0")
@@ -209,7 +235,7 @@ def _read_path(draft: common.Draft, item: _Element) -> None:
     forward = item.read_metres("maxVelocity", 0.0)
     backward = item.read_metres("maxReverseVelocity", 0.0, 0.0)
     length = item.read_metres("length", -MAX_NUMBER * MILLIMETRES)
-    if common.read_flag(item.xml.get("locked")):
+    if common.read_flag(item.xml.get("locked"), f"{item.where}.locked"):
         warnings.add("locked paths", f"{item.where}: {title} is locked, left out")
         return
     if not draft.can_join(item.where, a, b):
@@ -267,45 +293,57 @@ def _read_locations(draft: common.Draft, model: Model) -> None:
     """Add locations as stations, those of charging alone as chargers, but no peripherals."""
     types = {item.name: item for item in model["locationType"]}
     recharging = {
-        x.get("value", "").strip()
+        item.properties.get(name).strip()
         for item in model["vehicle"]
-        for x in item.xml.findall("{*}property")
-        if x.get("name", "").endswith(RECHARGING)
+        for name in item.properties
+        if name.endswith(RECHARGING)
     }
     for item in model["location"]:
         name, kind = item.read_name(), item.xml.get("type", "").strip()
         if kind in types:
-            operations = types[kind].list_names("allowedOperation")
+            operations = types[kind].list_names(OPERATION)
             if types[kind].list_names(*PERIPHERALS) and not operations:
                 continue
             useful = [word for word in operations if word.strip().upper() not in IDLE_OPERATIONS]
             if useful and all(common.is_charging(x) or x.strip() in recharging for x in useful):
                 kind = CHARGER
-        links = enumerate(item.xml.findall("{*}link"), 1)
+        links = enumerate(item.list_children("link"), 1)
         places = [(f"{item.where}.link[{k}].point", link.get("point")) for k, link in links]
         points = draft.find_nodes("links", "point", places, {})
-        is_locked = common.read_flag(item.xml.get("locked"))
+        is_locked = common.read_flag(item.xml.get("locked"), f"{item.where}.locked")
         draft.stations.append(common.Station(name, points, kind, is_locked=is_locked))
     draft.note_chargers("no tasks are drawn to them")
 
 
 def _note_left_out(draft: common.Draft, model: Model) -> None:
-    """Name the peripherals and directions of blocks, which a layout does not hold."""
+    """Name what a layout does not hold: peripherals, ways into blocks, report points, links' operations."""
     doors = {item.name for item in model["locationType"] if item.list_names(*PERIPHERALS)}
     peripherals = [
         item
         for item in (*model["location"], *model["path"])
         if item.list_names(*PERIPHERALS) or item.xml.get("type", "").strip() in doors
     ]
-    directed = [
-        x for x in model["path"] if ENTRY in (y.get("name") for y in x.xml.findall("{*}property"))
+    directed = [x for x in model["path"] if x.properties.get(ENTRY) is not None]
+    reports = [x for x in model["point"] if x.xml.get("type", "").upper().startswith("REPORT")]
+    allowed = [
+        item
+        for item in model["location"]
+        if [
+            x
+            for link in item.list_children("link")
+            for x in _Element("", link).list_names(OPERATION)
+        ]
     ]
     for what, items, said in (
         (f"{ENTRY} of paths", directed, "each path is a direction of its own"),
         ("peripheral operations of locations and paths", peripherals, "no vehicle waits for them"),
+        ("report points", reports, "vehicles may stop there, too"),
+        ("operations that links allow", allowed, "tasks are drawn to and from all stations"),
     ):
         if items:
             draft.warnings.add(what, f"{what}: {_count_named(items)} left out; {said}")
+    for item in (*model["point"], *model["path"], *model["location"], *model["vehicle"]):
+        _ = item.list_children("outgoingPath"), item.name, item.properties  # the latter one by one
 
 
 def _count_named(items: list[_Element]) -> str:
@@ -346,8 +384,7 @@ def _read_vehicles(
             found = item.describe("maxVelocity")
             draft.warnings.add("speeds", f"{item.where}.maxVelocity: {found}, taken as 1 m/s")
             speed = 1.0
-        own = {x.get("name"): x.get("value", "") for x in item.xml.findall("{*}property")}
-        named = {key: own.get(key, "").strip() for key in START_PROPERTIES}
+        named = {key: item.properties.get(key, "").strip() for key in START_PROPERTIES}
         start = next((point for point in named.values() if point in draft.points), "")
         if not start:
             unknown = [f"{shorten(point)} ({key})" for key, point in named.items() if point]
