@@ -15,7 +15,7 @@ from live_plant import give_input
 from machine import needs_jit
 
 import acerl_np
-from acerl_np.commands import serving
+from acerl_np.commands import serve as serving
 from acerl_np.live import events as E
 from acerl_np.live import feed, orders, parts, watching, web
 from acerl_np.live.clock import Asker
