@@ -28,6 +28,7 @@ def build_parser() -> opt.Parser:
         "job-shops": opt.Action(job_shops.run, job_shops.OPTIONS),
         "pages": opt.Action(make_pages.run, make_pages.OPTIONS),
         "checks": opt.Action(checks.run, checks.OPTIONS),
+        "noise": opt.Action(checks.run_noise, checks.OPTIONS),
         "rival-settings": opt.Action(rival_settings.run, rival_settings.OPTIONS),
     }
     opt.add_actions(parser, {**commands.list_actions(), **more}, "command")
