@@ -267,6 +267,18 @@ def tabulate_slots(stored: StoredStudy) -> str:
     return render_table(header, lines, "markdown")
 
 
+def tabulate_noise(stored: StoredStudy) -> str:
+    """Return what noise of low rank comes to beside full noise, suite by suite."""
+    suites = {"DMH-01 to -08": "dmh-train", "±5": "dmh-test", "±30": "dmh-noise-30"}
+    rows = {suite: stored.rows_of(checks.NOISE, suite) for suite in suites.values()}
+    lines: list[list[Cell]] = [
+        [label, row.n_seeds, *(show(rows[s][label], k) for s in suites.values() for k in (0, 2))]
+        for label, row in rows["dmh-train"].items()
+    ]
+    header = ["noise", "seeds", *(x for name in suites for x in (f"{name}: makespan", WITHIN))]
+    return render_table(header, lines, "markdown")
+
+
 def count_tests(_: StoredStudy) -> str:
     """Say how many tests the claims rest on, and how many of these chance alone would mark."""
     tests = sum(TESTS.get(x.judge, 0) * len(x.others) for x in read_claims())
@@ -787,6 +799,7 @@ BLOCKS: dict[str, Callable[[StoredStudy], str]] = {
     "short": tabulate_short,
     "days": tabulate_days,
     "slots": tabulate_slots,
+    "noise": tabulate_noise,
     "tests": count_tests,
     "cost": tabulate_cost,
     "records": tabulate_records,
