@@ -270,7 +270,7 @@ def tabulate_slots(stored: StoredStudy) -> str:
 def tabulate_noise(stored: StoredStudy) -> str:
     """Return what noise of low rank comes to beside full noise, suite by suite."""
     suites = {"DMH-01 to -08": "dmh-train", "±5": "dmh-test", "±30": "dmh-noise-30"}
-    rows = {suite: stored.rows_of(checks.NOISE, suite) for suite in suites.values()}
+    rows = {suite: stored.rows_of("noise", suite) for suite in suites.values()}
     lines: list[list[Cell]] = [
         [label, row.n_seeds, *(show(rows[s][label], k) for s in suites.values() for k in (0, 2))]
         for label, row in rows["dmh-train"].items()
