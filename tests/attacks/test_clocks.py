@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from live_plant import serving as serving_http
 
 import acerl_np
-from acerl_np.commands import serving
+from acerl_np.commands import serve
 from acerl_np.commands.main import main
+from acerl_np.commands.shared import options
 from acerl_np.live import rounds
 from acerl_np.live.clock import MOST, PAUSE, QUIET, Asker
 from acerl_np.live.service import MOST_FAILURES, Service
@@ -157,12 +158,13 @@ def test_what_is_ahead_of_the_service_is_refused_and_names_who_told_it():
 
 
 def test_a_clock_as_far_ahead_as_may_be_makes_no_other_one_late(tmp_path):
-    words = ["--layout", "dmh", "--clock", "wall", "--log", str(tmp_path / "d.jsonl")]
-    parser = argparse.ArgumentParser()
-    serving.add_arguments(parser)
+    words = ["--layout", "dmh", "--log", str(tmp_path / "d.jsonl")]
+    parser = argparse.ArgumentParser(add_help=False)
+    options.complete_parser(parser, serve.ACTION)
     for ahead in (0.0, 5.0, 60.0):
-        arguments = parser.parse_args([*words, "--ahead", str(ahead)])
-        with serving.start(arguments, ahead) as own:
+        arguments = parser.parse_args([*words, "--clock", f"wall:{ahead}"])
+        assert arguments.clock == ("wall", ahead)
+        with serve.start(arguments, ahead) as own:
             service, now = Service(own, ahead=ahead), own.time + 10.0
             if not math.isfinite(now):
                 now = time.time()

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from acerl_np.commands.serving import read_origin, read_token
 from live_plant import PAGE, give_input, serving
 
 import acerl_np
+from acerl_np.commands.serve import read_origin, read_token
 from acerl_np.live import service as core
 from acerl_np.live.service import RETRY, Service
 from acerl_np.support.errors import InputError, PolicyError, StorageError

@@ -10,7 +10,7 @@ from live_events import floor
 from live_plant import give_input
 
 from acerl_np import Assignment, Dispatcher, IndexPolicy, load_layout
-from acerl_np.commands import serving
+from acerl_np.commands import serve
 from acerl_np.live import dispatcher
 from acerl_np.live import events as E
 from acerl_np.live.daybook import read_audit
@@ -237,7 +237,7 @@ def test_the_command_wants_a_state_to_rotate(empty, run, monkeypatch):
     )
     for number in (1, 2):
         lines = format_line({"kind": "State", "number": number})
-        monkeypatch.setattr(serving.sys, "stdin", give_input(lines))
+        monkeypatch.setattr(serve.sys, "stdin", give_input(lines))
         words = "serve nearest --layout dmh --log day.jsonl --state live.npz --rotate"
         assert '"Ok"' in run(words).out
         os.utime("day.jsonl", (0, 0))

@@ -9,10 +9,10 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from acerl_np.commands.serving import read_address
 from live_plant import PAGE, serving
 
 import acerl_np
+from acerl_np.commands.serve import read_address
 from acerl_np.live import log as log_module
 from acerl_np.live.web import check_door, is_local, make_cookie, open_door
 from acerl_np.live.wire import MAX_MESSAGE, format_line

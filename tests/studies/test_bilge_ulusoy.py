@@ -10,7 +10,7 @@ from tables_and_refusals import list_unrefused_files, read_rows
 from acerl_np import Config, InputError
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from studies import bilge_ulusoy as job_shops
-from studies.stored import read_baseline
+from studies.stored import read_yardstick
 
 
 def make_file(tmp_path, n_sets, n_layouts=1):
@@ -76,7 +76,7 @@ def test_tables_of_runs_that_were_written(tmp_path, monkeypatch):
     optima = job_shops.read_optima()
     monkeypatch.setattr(job_shops, "read_optima", lambda: {x: optima[x] for x in ("EX11", "EX12")})
     (tmp_path / "runs.csv").write_text(job_shops.write_runs(make_runs()))
-    runs = read_baseline(tmp_path / "runs.csv")
+    runs = read_yardstick(tmp_path / "runs.csv")
     assert runs == make_runs()
     offline, online, instances = job_shops.tables("t", runs, known=True)
     assert offline.rows[0] == ["hindsight", "5.00", "10.0", "1 of 2", "1.0", "1.5"]
@@ -95,7 +95,7 @@ def test_what_is_no_stored_study_is_named(tmp_path):
     lines = job_shops.write_runs(make_runs()).splitlines()
     texts = "", "a,b\n1,2\n", lines[:-1], [*lines[:-1], "x,y,0,core_ms,1"]
     cases = [(text, "expected a stored study") for text in texts]
-    assert list_unrefused_files(tmp_path / "runs.csv", cases, read_baseline, InputError) == []
+    assert list_unrefused_files(tmp_path / "runs.csv", cases, read_yardstick, InputError) == []
 
 
 def test_what_is_known_of_the_forty():
