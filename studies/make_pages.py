@@ -274,6 +274,7 @@ def tabulate_noise(stored: StoredStudy) -> str:
     lines: list[list[Cell]] = [
         [label, row.n_seeds, *(show(rows[s][label], k) for s in suites.values() for k in (0, 2))]
         for label, row in rows["dmh-train"].items()
+        if label.startswith(("full", "rank"))
     ]
     header = ["noise", "seeds", *(x for name in suites for x in (f"{name}: makespan", WITHIN))]
     return render_table(header, lines, "markdown")

@@ -100,7 +100,8 @@ class Export:
         for own in fields(self):
             kind: Key = own.metadata["field"]
             if kind.reader is None:
-                name = f"{own.name} (--{own.name})"
+                option = "timezone ZONE,FOLD" if own.name == "fold" else own.name
+                name = f"{own.name} (--{option})"
                 Field.read(kind, name, getattr(self, own.name), InputError)
         self.make_date_format()
         find_parting(self.split)

@@ -185,7 +185,7 @@ def make_date_format(
     """
     clock = find_zone(zone)
     if fold is not None and clock is None:
-        refuse("fold (--fold)", fold, "timezone (--timezone) beside it", InputError)
+        refuse("fold (--timezone ZONE,FOLD)", fold, "timezone beside it", InputError)
     if text is None or text in (EXCEL, SECONDS):
         return (
             None if text is None and clock is None else DateFormat(text or "", False, clock, fold)
@@ -240,7 +240,7 @@ def place_moment(moment: datetime, date_format: DateFormat | None, where: str) -
     earlier, later = (timezone(item.utcoffset() or timedelta()) for item in named)
     before, after = moment.replace(tzinfo=earlier), moment.replace(tzinfo=later)
     if before < after and date_format.fold is None:
-        which = f"--fold (fold=) {' or '.join(FOLDS)}"
+        which = f"--timezone ZONE,FOLD (fold=), FOLD {' or '.join(FOLDS)}"
         expected = f"an offset from UTC, or {which}: the clock of {date_format.zone} shows it twice"
         refuse(where, show_moment(moment), expected, RecordError)
     if before > after:

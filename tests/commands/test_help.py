@@ -1,11 +1,15 @@
 """Help of all commands: how much there is, its groups, what it imports; completion; words of all commands."""
 
 import argparse
+import ast
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import acerl_np
 from acerl_np.commands.main import COMMANDS, GLOBAL, build_parser
 from acerl_np.commands.shared.options import GROUPS, make_short_help
 
@@ -31,6 +35,24 @@ LEAVES = find_leaves()
 def list_options(parser):
     """Options but those of help."""
     return [x for x in parser._actions if x.option_strings and not set(x.option_strings) & {*HELP}]
+
+
+def test_sentences_of_the_package_name_options_that_there_are():
+    known = {*HELP}.union(
+        *(
+            x.option_strings
+            for parser in [build_parser(None), *LEAVES.values()]
+            for x in parser._actions
+        )
+    )
+    found = [
+        (path.name, word)
+        for path in Path(acerl_np.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for word in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", node.value)
+    ]
+    assert len(found) > 300 and [x for x in found if x[1] not in known] == []
 
 
 def test_the_command_line_fits_in_a_head():

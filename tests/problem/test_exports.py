@@ -559,7 +559,13 @@ def test_a_due_time_of_the_next_day_is_by_the_clock_of_that_day(tmp_path):
         path = write(tmp_path / "night.csv", header, f"t0,A,B,{day},23:30,{due}")
         assert load(path, mapping=how).expiry.tolist() == [seconds + 3600], day
     write(path, header, "t0,A,B,26.10.2024,23:30,02:30")
-    refused(path, ["line 2: expiry_time", "2024-10-27T02:30", "--fold"], load, path, mapping=how)
+    refused(
+        path,
+        ["line 2: expiry_time", "2024-10-27T02:30", "--timezone ZONE,FOLD"],
+        load,
+        path,
+        mapping=how,
+    )
     assert load(path, mapping={**how, "fold": "later"}).expiry.tolist() == [4 * 3600]
     assert load(path, mapping={**how, "fold": "earlier"}).expiry.tolist() == [3 * 3600]
     write(path, header, "t0,A,B,31.12.9999,23:30,02:30")
@@ -567,19 +573,21 @@ def test_a_due_time_of_the_next_day_is_by_the_clock_of_that_day(tmp_path):
 
 
 def test_a_fold_needs_a_zone(tmp_path):
-    with pytest.raises(InputError, match=r"^fold \(--fold\): read .*earlier or later"):
+    with pytest.raises(
+        InputError, match=r"^fold \(--timezone ZONE,FOLD\): read .*earlier or later"
+    ):
         Export(timezone="Europe/Berlin", fold="first")
-    with pytest.raises(InputError, match=r"^fold \(--fold\): .*timezone \(--timezone\) beside it"):
+    with pytest.raises(InputError, match=r"^fold \(--timezone ZONE,FOLD\): .*timezone beside it"):
         Export(fold="later")
     path = write(
         tmp_path / "day.csv", f"{HEADER},time_zero", "t0,A,B,2024-10-27T03:30,9,2024-10-27T02:30"
     )
     how = {"timezone": "Europe/Berlin"}
-    refused(path, ["line 2: time_zero", "--fold"], load, path, mapping=how)
+    refused(path, ["line 2: time_zero", "--timezone ZONE,FOLD"], load, path, mapping=how)
     assert load(path, mapping={**how, "fold": "earlier"}).arrival.tolist() == [7200]
     rows = ["t0,A,B,2024-10-27T01:30,9", "t1,A,B,2024-10-27T02:30,9"]
     write(path, HEADER, *rows)
-    with pytest.warns(RecordWarning, match="--fold"):
+    with pytest.warns(RecordWarning, match="--timezone ZONE,FOLD"):
         assert load(path, mapping={**how, "skip_bad": True}).tasks == ("t0",)
 
 
