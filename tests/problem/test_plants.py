@@ -2,13 +2,16 @@
 
 import datetime
 import io
+import json
 import re
+import shlex
 
 import pytest
 from tables_and_refusals import FLEET, HEADER, write
 from worlds import straight_floor
 
 from acerl_np import InputError, Instance, Layout, RecordError, load_instance
+from acerl_np.commands.main import main
 from acerl_np.problem.columns import RECORD
 from acerl_np.problem.export import Export
 from acerl_np.problem.records import examine_record, read_assignments
@@ -41,13 +44,20 @@ def make_table(rows, kind, path):
     if kind == "csv":
         lines = [";".join("" if x is None else str(x) for x in row) for row in rows]
         return write(path, *lines)
+    path.write_bytes(make_book({"day": rows}))
+    return path
+
+
+def make_book(sheets):
     book = pytest.importorskip("openpyxl").Workbook()
-    for row in rows:
-        book.active.append(row)
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        page = book.create_sheet(title)
+        for row in rows:
+            page.append(row.split(",") if isinstance(row, str) else row)
     data = io.BytesIO()
     book.save(data)
-    path.write_bytes(data.getvalue())
-    return path
+    return data.getvalue()
 
 
 def outcome(read, *given, **options):
@@ -108,43 +118,69 @@ LOADS, TABS = (
 )
 
 
-def at(moment):
-    return [HEADER, f"t0,A,B,{moment},900"]
+def at(*moments):
+    return [HEADER, *(f"t{k},A,B,{moment},900" for k, moment in enumerate(moments))]
 
 
+SHIFTS = "2024-05-06T03:30Z", "2024-05-06T04:30Z"  # of night and morning, in Berlin
 ADVISED = [
-    ([LOADS, 't0,A,B,0,9,"2,590"'], {}, {"decimal": "."}, "demand", 2590),
-    ([LOADS, 't0,A,B,0,9,"2.590,5"'], {}, {"decimal": ","}, "demand", 2590.5),
-    (TABS, {}, {"decimal": "."}, "demand", 2590),
-    (TABS, {}, {"decimal": ","}, "demand", 2.59),
-    ([*at(45418.3125), "t1,B,C,45418.5,900"], {}, {"date_format": "excel"}, "arrival", 0),
-    (at(45418.3125), {}, {"date_format": "seconds"}, "arrival", 45418.3125),
-    (at(20240506073000), {}, {"date_format": "%Y%m%d%H%M%S"}, "arrival", 0),
-    (at(202405060730), {}, {"date_format": "%Y%m%d%H%M"}, "arrival", 0),
-    (at("06.05.2024 07:30"), {}, {"date_format": "%d.%m.%Y %H:%M"}, "arrival", 0),
-    (at("05/16/2024 07:30 PM"), {}, {"date_format": "%m/%d/%Y %I:%M %p"}, "arrival", 0),
-    (["task,pickup,delivery,arrival_time", "t0,A,B,0"], {}, {"due": 600.0}, "expiry", 600),
+    ([LOADS, 't0,A,B,0,9,"2,590"'], "", "--decimal .", "demand", 2590),
+    ([LOADS, 't0,A,B,0,9,"2.590,5"'], "", "--decimal ,", "demand", 2590.5),
+    (TABS, "", "--decimal .", "demand", 2590),
+    (TABS, "", "--decimal ,", "demand", 2.59),
+    (at(45418.3125, 45418.5), "", "--date-format excel", "arrival", 16200),
+    (at(45418.3125), "", "--date-format seconds", "arrival", 45418.3125),
+    (at(20240506073000), "", "--date-format %Y%m%d%H%M%S", "arrival", 0),
+    (at(202405060730), "", "--date-format %Y%m%d%H%M", "arrival", 0),
+    (at("06.05.2024 07:30"), "", "--date-format '%d.%m.%Y %H:%M'", "arrival", 0),
+    (at("05/16/2024 07:30 PM"), "", "--date-format '%m/%d/%Y %I:%M %p'", "arrival", 0),
+    (["task,pickup,delivery,arrival_time", "t0,A,B,0"], "", "--due 600", "expiry", 600),
+    (["A1,B1" + HEADER[11:], "t,A,B,0,9"], "", "--columns task=A1,pickup=B1", "expiry", 9),
+    ([*at(0), "t1,A,B,0,x"], "", "--skip-bad", "expiry", 900),
+    ([HEADER + ",Wer", "t0,A,B,0,900,\x81\u0105"], "", "--encoding iso8859-2", "expiry", 900),
     (
-        ["TA,Von" + HEADER[11:], "t,A,B,0,9"],
-        {},
-        {"columns": {"task": "TA", "pickup": "Von"}},
+        [HEADER + ",Wer", "t0,A,B,0,900,\u0105"],
+        "--encoding morse",
+        "--encoding cp1252",
         "expiry",
-        9,
+        900,
     ),
-    (at("2024-10-27T02:30"), {"timezone": "Europe/Berlin"}, {"fold": "later"}, "expiry", 900),
-    ([*at(0), "t1,A,B,0,x"], {}, {"skip_bad": True}, "expiry", 900),
+    ({"Mai": at(0), "Juni": at(7)}, "--sheet may", "--sheet Juni", "arrival", 7),
+    (at(0, 5000, 5060), "--split shift", "--split 3600", "arrival", 60),
+    (at(0, 5000, 5060), "--split never", "--split day", "arrival", 5060),
+    (at(*SHIFTS), "--split shift", "--timezone Europe/Berlin", "arrival", 1800),
+    (at(*SHIFTS), "--timezone CEST", "--timezone Europe/Berlin", "arrival", 3600),
 ]
+for fold, late in (("earlier", 3600), ("later", 7200)):
+    moments = "2024-10-27T01:30", "2024-10-27T02:30"
+    zone = "--timezone Europe/Berlin"
+    ADVISED.append((at(*moments), zone, f"{zone},{fold}", "arrival", late))
+FREE = {"--due", "--encoding", "--columns"}
+"""Options whose values nobody knows but who wrote the file."""
 
 
 @pytest.mark.filterwarnings("ignore::acerl_np.RecordWarning")
 @pytest.mark.parametrize(("lines", "given", "advised", "column", "value"), ADVISED)
-def test_an_option_that_an_error_names_helps(tmp_path, lines, given, advised, column, value):
-    path = write(tmp_path / "day.csv", *lines)
-    said = outcome(load, path, **given)
-    for name, word in advised.items():
-        assert f"--{name.replace('_', '-')}" in said
-        assert not isinstance(word, str) or word in said
-    assert getattr(load(path, **given, **advised), column)[0] == value
+def test_an_option_that_an_error_names_helps(
+    tmp_path, capsys, lines, given, advised, column, value
+):
+    """As a command takes it; the last task of the last record has the value."""
+    path, floor = tmp_path / "day.csv", write(tmp_path / "floor.json", json.dumps(FLOOR.to_dict()))
+    path.write_bytes(
+        make_book(lines) if isinstance(lines, dict) else "\n".join(lines).encode("iso8859-2")
+    )
+    words = f"records convert {path} --layout {floor} --out {tmp_path / 'made'} --force {given} "
+    assert main(shlex.split(words)) == 2
+    said = capsys.readouterr().err
+    option, *values = shlex.split(advised)
+    assert option in said
+    for word in values:
+        assert option in FREE or all(part in said for part in re.split(r",(?=\w)", word))
+    assert main(shlex.split(words + advised)) == 0
+    made = tmp_path / "made"
+    last = max(made.iterdir()) if made.is_dir() else made
+    record = load_instance(last, layout=floor, date_format="seconds")
+    assert getattr(record, column)[-1] == value
 
 
 def test_days_of_a_spreadsheet_are_days(tmp_path):
