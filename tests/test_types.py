@@ -70,7 +70,8 @@ def find_types():
     for found in pkgutil.walk_packages(acerl_np.__path__, "acerl_np."):
         with suppress(ImportError):
             if not found.name.endswith(("__main__", "acerl_np.train")):
-                known = {**vars(importlib.import_module(found.name)), **known}
+                names = vars(importlib.import_module(found.name))
+                known = {**{x: y for x, y in names.items() if not inspect.ismodule(y)}, **known}
     for item, public in list_public().items():
         for home, member in find_annotated(item):
             function = getattr(member, "__func__", member)

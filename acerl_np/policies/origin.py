@@ -192,7 +192,7 @@ def _read_goal(value: Any, where: str) -> Goal:
         json_tree.refuse(where, value, "a table")
     try:
         return Goal.from_dict(value)
-    except (ConfigError, TypeError) as error:
+    except ConfigError as error:
         raise LayoutError(f"{where}: {error}") from error
 
 

@@ -391,7 +391,7 @@ def test_what_takes_too_long_is_left_out_and_said():
     for objective, expected in {"makespan": [], "empty": ["hindsight"]}.items():
         verdict = judge(make_policy(), [long], (), Playing(1, goal=Goal(objective)), **how)
         assert list_left_out(verdict) == expected
-        words = re.compile(r"about \d+ (s|min) .*\(acerl-np \w+ --")
+        words = re.compile(r"about \d+ (s|min) .*\(acerl-np policy bound ")
         assert all(words.search(note) for note in verdict.notes)
         assert verdict.margin is None or verdict.margin.is_proven
     assert next(iter(told)) == "rules and policy" and 0.0 < told["rules and policy"] < 1.0

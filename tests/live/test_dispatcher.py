@@ -267,7 +267,11 @@ def test_what_makes_no_dispatcher_is_refused(policy):
     two = Layout.from_dict({**data, "vehicles": data["vehicles"][:2]})
     for given, kind, message in (
         (("dmh", "nonsense"), PolicyError, "unknown"),
-        (("dmh", "Static"), PolicyError, r"'Static': unknown; expected one of FCFS, .*assignment$"),
+        (
+            ("dmh", "Static"),
+            PolicyError,
+            r"'Static': unknown; expected one of FCFS, .*assignment, general$",
+        ),
         (("dmh", 3), PolicyError, "policy: read 3; expected a policy, a rule's name, .*an object"),
         (("nowhere.json", "EDD"), InputError, "nowhere.json: no such layout"),
         ((3, "EDD"), InputError, "layout: read 3; expected a Layout or its file"),

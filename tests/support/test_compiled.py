@@ -78,7 +78,7 @@ def folders(package):
 
 
 def test_a_stamp_covers_the_version_and_what_a_module_imports(package):
-    names = "(f'acerl_np.kernels.{name}' for name in ('learning.update', 'ground.vector'))"
+    names = "(f'acerl_np.kernels.{name}' for name in ('learning.update', 'core.vector'))"
     program = "from acerl_np.support.machine_code import source_stamp\n"
     program += f"print(*map(source_stamp, {names}))"
     first = run(package, program).stdout.split()

@@ -219,7 +219,7 @@ def test_a_policy_plays_where_its_objective_is_not_known(module, tmp_path, capsy
     policy = load_policy(tmp_path / "policy.npz")
     assert policy.origin.goal.describe() == "fleeting:fast, late below 5 %"
     assert np.isfinite(evaluate_policy(policy, load_instances(), trials=1).value).all()
-    assert main(["evaluate", str(tmp_path / "policy.npz"), "DMH-01", "--trials", "1"]) == 0
+    assert main(["evaluate", str(tmp_path / "policy.npz"), "--on", "DMH-01", "--trials", "1"]) == 0
     assert "not imported unasked: --objective fleeting:fast\n" in capsys.readouterr().err
     assert "fleeting" not in sys.modules
 
