@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -33,6 +34,7 @@ def package(tmp_path):
     return shutil.copytree(Path(acerl_np.__file__).parent, copied, ignore=ignored)
 
 
+ALONE = "kernels, for this process alone, as no folder for them can be written"
 ANNOUNCED = "acerl_np: compiling kernels, once on this machine (5 to 40 s) ...\n"
 
 # Compiles in half a second, and calls kernels of another file.
@@ -52,16 +54,17 @@ def find_key(kind=np.uint32):
     return key.tobytes().hex()
 
 
-def run(package, program, words=(), **variables):
-    """Return what a fresh process says that imports this copy."""
+def run(package, program, words=(), start=(), **variables):
+    """Return what a fresh process says that imports this copy; a variable of None is unset."""
     environment = os.environ | {
         "PYTHONPATH": str(package.parent),
         "XDG_CACHE_HOME": str(package.parent.parent / "cache"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     environment.pop("NUMBA_CACHE_DIR", None)
-    command = [sys.executable, "-c", program, *words]
-    how = {"env": environment | variables, "capture_output": True, "text": True, "cwd": "/"}
+    command = [*start, sys.executable, "-c", program, *words]
+    environment = {name: x for name, x in (environment | variables).items() if x is not None}
+    how = {"env": environment, "capture_output": True, "text": True, "cwd": "/"}
     done = subprocess.run(command, **how)
     assert done.returncode == 0, done.stderr
     return done
@@ -233,7 +236,7 @@ def test_machine_code_that_is_no_longer_used_is_dropped(package):
     cache = package.parent.parent / "cache" / "acerl_np"
     no_folder = "import acerl_np.support.machine_code as m\nm.cache_folder = lambda *_: None\n"
     done = run(package, no_folder + SMALL)
-    assert "kernels, for this process alone, as no folder for them can be written" in done.stderr
+    assert ALONE in done.stderr
     assert done.stderr.count("\n") == 1
     assert folders(package) == []
     for name, days in (("kernels-old", 31), ("kernels-recent", 29), ("other-old", 31)):
@@ -309,6 +312,43 @@ def test_a_user_without_a_home_keeps_machine_code_elsewhere(tmp_path, monkeypatc
     assert find().parent == tmp_path / "acerl_np"
     monkeypatch.setattr(os, "access", lambda *_: False)  # a read-only file system
     assert find() is None
+
+
+NOBODY = "54321"
+# It may read all, as the interpreter may lie in somebody's home, and write nothing.
+CAN_READ = "-all,+dac_read_search"
+AS_NOBODY = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
+AS_NOBODY += ["--inh-caps", CAN_READ, "--ambient-caps", CAN_READ]
+NAMELESS = """
+import os, pwd
+try:
+    raise SystemExit(f"{pwd.getpwuid(os.getuid())} is somebody")
+except KeyError:
+    assert "HOME" not in os.environ
+"""
+
+
+def test_a_process_of_a_user_without_a_name_and_a_home(package):
+    """As a container starts it that runs as any user."""
+    can = shutil.which("setpriv") and subprocess.run([*AS_NOBODY, "true"], capture_output=True)
+    if not can or can.returncode:
+        pytest.skip("only root may become another user")
+    given = {"start": AS_NOBODY, "HOME": None, "XDG_CACHE_HOME": None}
+
+    def check(folder, *told):
+        for how in told:
+            done = run(package, NAMELESS + SMALL, NUMBA_CACHE_DIR=folder, **given)
+            assert done.stdout.strip() == find_key()
+            assert how in done.stderr and done.stderr.count("\n") == bool(how)
+        return [*Path(folder).rglob("*.nbc")]
+
+    # Below folders of pytest nobody else may search.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        assert check(folder, ALONE) == []
+        os.chown(folder, int(NOBODY), int(NOBODY))
+        assert check(folder, ANNOUNCED, "") != []
+    assert not (package / "support" / "__pycache__").exists()
 
 
 def test_a_fault_of_ones_own_is_not_said_to_be_of_numba(monkeypatch):
