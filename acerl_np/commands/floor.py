@@ -72,7 +72,6 @@ def import_layout(arguments: argparse.Namespace) -> None:
     declare_outputs(arguments, [arguments.out])
     data, warnings = import_floor(
         arguments.file,
-        kind=vars(arguments)["from"],
         layout_id=arguments.layout_id,
         join=arguments.join,
         battery=_read_battery(arguments.battery),
@@ -573,9 +572,6 @@ IMPORT: opt.Options = {
     "": (opt.CommandOption("file FILE", "a LIF file or an openTCS plant model"),),
     opt.PLAY: (VEHICLES, START, BATTERY),
     opt.RECORDS: (
-        opt.CommandOption(
-            "--from FORM", "format of FILE (default: by its content)", Field(("lif", "opentcs"))
-        ),
         opt.CommandOption(
             "--layout-id ID", "which layout of a LIF file: its id, level, or ID/LEVEL"
         ),

@@ -152,8 +152,6 @@ FLOOR = {
     f"{FLEET} --capacity -1": "--capacity: read -1",
     f"{IMPORT} --start": "acerl-np floor import: error: argument --start: expected one argument",
     f"{IMPORT} --layout-id cellar": '0 with layoutId "cellar"',
-    f"{IMPORT} --from opentcs": "hall.json: line 1 column 1: not XML",
-    f"{IMPORT} --from dxf": "--from: read dxf; expected one of lif, opentcs",
     "floor import plant.xml --out l.json --layout-id a": "plant.xml: --layout-id: given for a plant model",
     "floor check cross-asles": "; did you mean 'cross-aisles'?",
     "floor check hall.json": 'hall.json: "metaInformation": unknown key',

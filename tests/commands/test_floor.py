@@ -45,7 +45,7 @@ def write(name, data):
 
 
 START = "--start Park"
-ALONE = "--from lif --vehicles 2 --start pick --layout-id ground"
+ALONE = "--vehicles 2 --start pick --layout-id ground"
 IMPORTS = [
     # Truck-1: 12 m to the pickup; 9.5 m at 1 m/s and 12 m at 0.3 m/s to the delivery.
     (PLANT, "", "Truck-1 P1 1.0 0.0, Truck-2 Park 1.5 0.0", "Inbound Outbound", 61.5),

@@ -524,8 +524,9 @@ def test_the_format_is_told_by_the_content(tmp_path):
     (tmp_path / "c.txt").write_text("point,x,y")
     with pytest.raises(LayoutError, match=r'c\.txt: begins with "point,x,y"; expected LIF'):
         import_floor(tmp_path / "c.txt")
-    with pytest.raises(LayoutError, match=r"a\.txt: line 2 column 2: not XML"):
-        import_floor(tmp_path / "a.txt", kind="opentcs")
+    (tmp_path / "d.txt").write_text("<a")
+    with pytest.raises(LayoutError, match=r"d\.txt: line 1 column 1: not XML"):
+        import_floor(tmp_path / "d.txt")
 
 
 def test_locked_locations_are_said_and_stay_sites():

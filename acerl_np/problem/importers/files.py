@@ -10,17 +10,14 @@ from typing import Any
 from acerl_np.problem.importers.common import leave_out_dead_ends
 from acerl_np.problem.importers.lif import import_lif
 from acerl_np.problem.importers.opentcs import import_opentcs
-from acerl_np.problem.json_tree import refuse, shorten
+from acerl_np.problem.json_tree import shorten
 from acerl_np.support.errors import LayoutError
 from acerl_np.support.files import read_text
-
-KINDS = ("lif", "opentcs")
 
 
 def import_floor(
     path: str | os.PathLike[str],
     *,
-    kind: str | None = None,
     layout_id: str | None = None,
     join: bool = False,
     battery: Mapping[str, int] | None = None,
@@ -28,8 +25,8 @@ def import_floor(
 ) -> tuple[dict[str, Any], list[str]]:
     """Read a floor from a LIF file or an openTCS plant model, UTF-8 of at most 64 MiB.
 
-    `kind`, "lif" or "opentcs", is by default told by the first character: "{" or "<". `layout_id` and `join`
-    are those of `import_lif`, `battery` that of `import_opentcs`. With `two_way` edges lead back, too, unless
+    The first character tells the format: "{" or "<". `layout_id` and `join` are those of `import_lif`,
+    `battery` that of `import_opentcs`. With `two_way` edges lead back, too, unless
     the way back is an edge of its own. Returns the layout as `Layout.from_dict` reads it, but for a list of
     vehicles that may be empty, and the warnings, one line each without the path: of whatever a floor can do
     without and was left out.
@@ -37,16 +34,10 @@ def import_floor(
     text = read_text(path, LayoutError)
     name = Path(path).name.split(".")[0] or "layout"
     try:
-        if kind is None:
-            kind = {"{": "lif", "<": "opentcs"}.get(text.lstrip()[:1])
-            if kind is None:
-                raise LayoutError(
-                    f"begins with {shorten(text.lstrip()[:20])}; expected LIF (JSON) or an openTCS "
-                    "plant model (XML)"
-                )
-        if kind == "lif":
+        first = text.lstrip()[:1]
+        if first == "{":
             layout, warnings = import_lif(text, layout_id=layout_id, join=join, name=name)
-        elif kind == "opentcs":
+        elif first == "<":
             for option, given in (("--layout-id", layout_id is not None), ("--join", join)):
                 if given:
                     raise LayoutError(
@@ -54,7 +45,10 @@ def import_floor(
                     )
             layout, warnings = import_opentcs(text, name=name, battery=battery)
         else:
-            refuse("kind", kind, f"one of {', '.join(KINDS)}")
+            raise LayoutError(
+                f"begins with {shorten(text.lstrip()[:20])}; expected LIF (JSON) or an openTCS plant "
+                "model (XML)"
+            )
     except LayoutError as error:
         raise LayoutError(f"{path}: {error}") from error
     if two_way:
