@@ -12,30 +12,15 @@ from worlds import straight_floor
 
 from acerl_np import InputError, Instance, Layout, RecordError, load_instance
 from acerl_np.commands.main import main
-from acerl_np.problem.columns import RECORD
+from acerl_np.problem.columns import BREAKDOWNS, RECORD
 from acerl_np.problem.export import Export
-from acerl_np.problem.records import examine_record, read_assignments
+from acerl_np.problem.records import examine_record, read_assignments, read_breakdowns
 from acerl_np.problem.servable import list_doubts
 
 FLOOR = Layout.from_dict({"name": "hall", "machines": [{"site": "B"}], **straight_floor(FLEET)})
 ROW = {"task": "t0", "pickup": "A", "delivery": "B", "arrival_time": "07:30", "expiry_time": 900}
-CELLS = [
-    "x",
-    "n/a",
-    "#N/A",
-    "#REF!",
-    "1,5",
-    "0x1",
-    "nan",
-    "=1+2",
-    "=A1",
-    "?",
-    "-1",
-    "-0.5",
-    "inf",
-    "1e10",
-]
-CELLS += ["1_000", "2024-01-01", "\u200b", "24:01", "25:00"]
+CELLS = ["x", "n/a", "#N/A", "#REF!", "1,5", "0x1", "nan", "=1+2", "=A1", "?", "-1", "-0.5", "inf"]
+CELLS += ["1e10", "1_000", "2024-01-01", "\u200b", "24:01", "25:00"]
 CELLS += [True, False, 1.5, 0.25, 7, datetime.datetime(2024, 5, 6, 7), datetime.timedelta(hours=30)]
 
 
@@ -106,6 +91,26 @@ def test_a_finish_that_was_not_understood_is_not_left_out(tmp_path, kind):
         assert (
             "line 2: finish: read" in found if isinstance(found, str) else found.finish[0] >= 0
         ), cell
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+@pytest.mark.parametrize("column", BREAKDOWNS.known)
+def test_a_breakdown_is_as_it_stands_there_or_refused(tmp_path, kind, column):
+    days, (moment, hours) = 45418.3125, CELLS[-2:]
+    known = {"1,5": 1.5} | {cell: cell for cell in (1.5, 0.25, 7)}
+    if kind == "xlsx":
+        known[hours] = 108000
+    meant = {"vehicle": {}, "time": {**known, moment: 3600}, "repair_time": {**known, days: days}}
+    for cell in (None, *CELLS, days):
+        row = {"vehicle": FLOOR.vehicles[0].id, "time": 3, "repair_time": 5, column: cell}
+        path = make_table([list(row), list(row.values())], kind, tmp_path / f"a.{kind}")
+        zero = datetime.datetime(2024, 5, 6, 6)
+        found = outcome(read_breakdowns, path, FLOOR, zero, Export(), alone=True)
+        if cell in meant[column]:
+            [breakdown] = found.vehicles[0].breakdowns
+            assert getattr(breakdown, column) == meant[column][cell]
+        else:
+            assert isinstance(found, str) and f"line 2: {column}: " in found, cell
 
 
 def load(path, **mapping):
