@@ -456,7 +456,8 @@ def test_keys_that_no_reader_looked_at_are_named():
         <location name="L" type="D"><link point="a"><allowedOperation name="Load"/></link></location>"""
     warnings = import_opentcs(plant(body))[1]
     assert "report points: 1 (P) left out; vehicles may stop there, too" in warnings
-    assert any(line.startswith("operations that links allow: 1 (L)") for line in warnings)
+    [line] = [line for line in warnings if line.startswith("operations that links allow: 1 (L)")]
+    assert "--arrivals shift --role" in line
     [line] = [line for line in warnings if line not in told(warnings)]
     for key in (
         "odd (2)",

@@ -334,11 +334,16 @@ def _note_left_out(draft: common.Draft, model: Model) -> None:
             for x in _Element("", link).list_names(OPERATION)
         ]
     ]
+    roles = "but shifts (--arrivals shift --role)"
     for what, items, said in (
         (f"{ENTRY} of paths", directed, "each path is a direction of its own"),
         ("peripheral operations of locations and paths", peripherals, "no vehicle waits for them"),
         ("report points", reports, "vehicles may stop there, too"),
-        ("operations that links allow", allowed, "tasks are drawn to and from all stations"),
+        (
+            "operations that links allow",
+            allowed,
+            f"tasks are drawn to and from all stations, {roles}",
+        ),
     ):
         if items:
             draft.warnings.add(what, f"{what}: {_count_named(items)} left out; {said}")
