@@ -131,7 +131,8 @@ def test_the_plant_model_is_carried_over():
         'path[7]: "P1 --- P3" is locked, left out',
         "vehicle[2]: none of loopback:initialPosition, tcs:preferredParkingPosition, "
         "tcs:assignedParkingPosition; 'Truck-2' starts at 'Park'",
-        "operations that links allow: 1 (Inbound) left out; tasks are drawn to and from all stations",
+        "operations that links allow: 1 (Inbound) left out; tasks are drawn to and from all stations, "
+        "but shifts (--arrivals shift --role)",
     ]
 
 
