@@ -10,7 +10,13 @@ import importlib
 from acerl_np.support.version import __version__ as __version__
 
 _HOMES = {
-    "evaluation.trials": "Trials evaluate_policy",
+    "commands.evaluate": "Evaluation evaluate",
+    "commands.floor": "FloorCheck check_floor",
+    "commands.policy": "Bounds bound",
+    "commands.records": "FileCheck check_records",
+    "commands.replay": "replay",
+    "commands.whatif": "WhatIf whatif",
+    "evaluation.trials": "Playing Trials evaluate_policy",
     "kernels.dispatching.floor": "Floor",
     "live.dispatcher": "Dispatcher",
     "live.events": (
@@ -32,6 +38,7 @@ _HOMES = {
     "policies.origin": "Origin",
     "policies.own": "rule",
     "problem.bundled": "load_instance load_layout load_records load_suite",
+    "problem.conversion": "Conversion convert_records",
     "problem.export": "Export",
     "problem.goal": "Goal Measures",
     "problem.instance": "Instance",

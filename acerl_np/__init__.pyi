@@ -1,6 +1,18 @@
 """Public names and their homes, for type checkers; `__init__.py` imports them when they are used."""
 
 from acerl_np import evolution as evolution
+from acerl_np.commands.evaluate import Evaluation as Evaluation
+from acerl_np.commands.evaluate import evaluate as evaluate
+from acerl_np.commands.floor import FloorCheck as FloorCheck
+from acerl_np.commands.floor import check_floor as check_floor
+from acerl_np.commands.policy import Bounds as Bounds
+from acerl_np.commands.policy import bound as bound
+from acerl_np.commands.records import FileCheck as FileCheck
+from acerl_np.commands.records import check_records as check_records
+from acerl_np.commands.replay import replay as replay
+from acerl_np.commands.whatif import WhatIf as WhatIf
+from acerl_np.commands.whatif import whatif as whatif
+from acerl_np.evaluation.trials import Playing as Playing
 from acerl_np.evaluation.trials import Trials as Trials
 from acerl_np.evaluation.trials import evaluate_policy as evaluate_policy
 from acerl_np.kernels.dispatching.floor import Floor as Floor
@@ -114,6 +126,8 @@ from acerl_np.problem.bundled import (
 from acerl_np.problem.bundled import (
     load_suite as load_suite,
 )
+from acerl_np.problem.conversion import Conversion as Conversion
+from acerl_np.problem.conversion import convert_records as convert_records
 from acerl_np.problem.export import Export as Export
 from acerl_np.problem.generate import perturb as perturb
 from acerl_np.problem.goal import Goal as Goal

@@ -19,13 +19,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from acerl_np.commands.shared import inputs
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.options import number
 from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.tables import count
+from acerl_np.pictures.text import draw_text
 from acerl_np.problem import layout as layouts
 from acerl_np.problem import parts, servable
 from acerl_np.problem.bundled import load_layout, load_records
@@ -42,13 +43,8 @@ from acerl_np.support.files import write_atomically
 SHOWN = 5
 """Examples that are listed of what was found."""
 
-WIDTH, HEIGHT = 78, 30
-"""Largest text picture, in characters."""
-
 MOST_TIMES = 5
 """Breakdowns of a vehicle that are shown one by one."""
-
-MARK = "*"
 
 RATES = {"idle": 100, "empty": 300, "loaded": 700}
 """Typical use of a battery per second, for hours of driving, half of them loaded."""
@@ -311,6 +307,69 @@ def _sizes(layout: Layout) -> str:
     )
 
 
+class FloorCheck(NamedTuple):
+    """What can be reached on a floor, and what records ask of its fleet.
+
+    Attributes
+    ----------
+    n_unreachable : int
+        Pairs of sites without a way from the first to the second.
+    unreachable : list of (str, str)
+        The first of them.
+    no_return : dict of str to list of str
+        By vehicle: sites from which it cannot return to its start.
+    loads : list of Load
+        What each record asks of the fleet.
+    passing : list of float
+        With traffic: share of each record's loaded trips that lead through another station.
+    lengthening : list of (float, float, int)
+        With traffic: how many times as long driving takes with the rule nearest, its error, and of how many
+        trips.
+    """
+
+    n_unreachable: int
+    unreachable: list[tuple[str, str]]
+    no_return: dict[str, list[str]]
+    loads: list[servable.Load]
+    passing: list[float]
+    lengthening: list[tuple[float, float, int]]
+
+
+def check_floor(layout: Layout, records: Sequence[Instance] = ()) -> FloorCheck:
+    """Check what can be reached on a floor, and whether its fleet can serve records.
+
+    Parameters
+    ----------
+    layout : Layout
+    records : sequence of Instance
+        On this floor. Its capacities count, not theirs.
+
+    Returns
+    -------
+    FloorCheck
+
+    Raises
+    ------
+    InputError
+        If a record's fleet is of another size.
+    """
+    loads, passing, lengthening = [], [], []
+    for record in records:
+        n, own_n = len(record.layout.vehicles), len(layout.vehicles)
+        if n != own_n:
+            raise InputError(f"{record.name}: {n} vehicles; expected {own_n}, as on {layout.name}")
+        fleet = zip(record.layout.vehicles, layout.vehicles, strict=True)
+        vehicles = [replace(vehicle, capacity=own.capacity) for vehicle, own in fleet]
+        loads.append(servable.measure_load(record, vehicles))
+        if layout.traffic is not None:
+            from acerl_np.evaluation.past import estimate_meeting
+
+            passing.append(servable.measure_passing(record.layout, [record]))
+            lengthening.append(estimate_meeting(record))
+    pairs, returns = servable.find_unreachable(layout, SHOWN + 1), servable.find_no_return(layout)
+    return FloorCheck(*pairs, returns, loads, passing, lengthening)
+
+
 def check(arguments: argparse.Namespace) -> None:
     """Check what can be reached, and whether the fleet can serve records.
 
@@ -341,7 +400,12 @@ def check(arguments: argparse.Namespace) -> None:
             "mapping": read_mapping(arguments.mapping),
         }
         loaded = [x for name in names for x in load_records(name, layout=floor, **files)]
-    instances = inputs.vary_breakdowns(loaded, model)
+    records = inputs.vary_breakdowns(loaded, model)
+    show_check(check_floor(layout, records), layout, records)
+
+
+def show_check(found: FloorCheck, layout: Layout, records: Sequence[Instance]) -> None:
+    """Print what a check of a floor found."""
     print(f"{layout.name}: {_sizes(layout)}")
     types: dict[str, list[str]] = {}
     for name, served in layouts.find_stations(layout).items():
@@ -352,20 +416,15 @@ def check(arguments: argparse.Namespace) -> None:
         print(line)
     if layout.traffic is not None:
         print(layouts.describe_traffic(layout))
-    n_pairs, pairs = servable.find_unreachable(floor, SHOWN + 1)
-    if n_pairs:
-        print(f"unreachable pairs: {n_pairs} ({list_first([f'{a} -> {b}' for a, b in pairs])})")
+    if found.n_unreachable:
+        pairs = list_first([f"{a} -> {b}" for a, b in found.unreachable])
+        print(f"unreachable pairs: {found.n_unreachable} ({pairs})")
     else:
         print("every site can be reached from every other")
-    for vehicle, sites in servable.find_no_return(floor).items():
+    for vehicle, sites in found.no_return.items():
         places = f"{count(len(sites), 'site')}: {list_first(sites)}"
         print(f"vehicle {vehicle}: cannot return to its start from {places}")
-    for instance in instances:
-        fleet = [
-            replace(vehicle, capacity=own.capacity)
-            for vehicle, own in zip(instance.layout.vehicles, layout.vehicles, strict=True)
-        ]
-        load = servable.measure_load(instance, fleet)
+    for k, (instance, load) in enumerate(zip(records, found.loads, strict=True)):
         offered = f"offered load {load.offered:.2f} ({load.loaded:.2f} without approaches)"
         lines = [f"{instance.n_tasks} tasks in {load.span:g} s, {offered}"]
         if load.slots:
@@ -373,7 +432,7 @@ def check(arguments: argparse.Namespace) -> None:
             time = f"a vehicle must charge {load.charging:.0%} of its time, {share}"
             lines += [f"{time}; slots: {load.slots:.1f} {slots}", *said]
         if load.too_heavy:
-            heavy = [f"{instance.tasks[k]} ({instance.demand[k]:g})" for k in load.too_heavy]
+            heavy = [f"{instance.tasks[i]} ({instance.demand[i]:g})" for i in load.too_heavy]
             most = f"demand above every capacity ({layout.largest_load:g})"
             named = f"in {len(heavy)} tasks: {list_first(heavy)}"
             lines.append(f"{most} {named}; no vehicle can carry them")
@@ -382,24 +441,20 @@ def check(arguments: argparse.Namespace) -> None:
         elif load.offered > 1.0:
             lines.append("this fleet keeps up only with approaches shorter than the mean")
         if layout.traffic is not None:
-            lines += _describe_meeting(instance)
+            lines.append(f"{found.passing[k]:.0%} of the loaded trips lead through another station")
+            lines += _describe_meeting(*found.lengthening[k])
         for line in lines:
             print(f"{instance.name}: {line}")
 
 
-def _describe_meeting(instance: Instance) -> list[str]:
-    """Say which tasks pass stations, and how much longer driving takes as vehicles meet."""
-    from acerl_np.evaluation.past import estimate_meeting
-
-    passing = servable.measure_passing(instance.layout, [instance])
-    lines = [f"{passing:.0%} of the loaded trips lead through another station"]
-    factor, error, n = estimate_meeting(instance)
-    if not math.isnan(factor):
-        lines.append(
-            f"with nearest driving takes {factor:.3f} ± {error:.3f} times as long as where nobody meets, "
-            f"over {n} trips (acerl-np floor edit LAYOUT --lengthen {factor:.3g})"
-        )
-    return lines
+def _describe_meeting(factor: float, error: float, n: int) -> list[str]:
+    """Say how much longer driving takes as vehicles meet, if that is known."""
+    if math.isnan(factor):
+        return []
+    return [
+        f"with nearest driving takes {factor:.3f} ± {error:.3f} times as long as where nobody meets, "
+        f"over {n} trips (acerl-np floor edit LAYOUT --lengthen {factor:.3g})"
+    ]
 
 
 def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
@@ -521,37 +576,6 @@ def show(arguments: argparse.Namespace) -> None:
             often = f"every {model.mean_time_between_failures:g} s"
             long = f"for {model.mean_time_to_repair:g} s on average"
             print(f"    breaks down at random: {often} {long}")
-
-
-def draw_text(layout: Layout) -> tuple[str, list[int]]:
-    """Return lines of at most `WIDTH` characters with a mark per site, its name beside it.
-
-    And the positions in `layout.sites` of those whose names found no room.
-    """
-    x, y = [site.x for site in layout.sites], [site.y for site in layout.sites]
-    longest = min(max(len(site.id) for site in layout.sites), 20)
-    columns = WIDTH - longest - 1
-    # A character is about twice as high as wide.
-    scale = max((max(x) - min(x)) / (columns - 1), (max(y) - min(y)) / (2.0 * (HEIGHT - 1))) or 1.0
-    rows = [round((max(y) - b) / (2.0 * scale)) for b in y]
-    places = [*zip(rows, (round((a - min(x)) / scale) for a in x), strict=True)]
-    grid = [[" "] * WIDTH for _ in range(max(rows) + 1)]
-    for row, column in places:
-        grid[row][column] = MARK
-    unnamed = []
-    taken: set[tuple[int, int]] = set()
-    for k, ((row, column), site) in enumerate(zip(places, layout.sites, strict=True)):
-        line, length = grid[row], len(site.id)
-        # At its right or at its left, a blank between it and what stands there.
-        right, left = line[column + 1 : column + length + 2], line[:column][-length - 1 :]
-        room = [column + 1] if column + length < WIDTH and set(right) == {" "} else []
-        room += [column - length] if column >= length and set(left) == {" "} else []
-        if (row, column) in taken or not room:
-            unnamed.append(k)
-            continue
-        taken.add((row, column))
-        line[room[0] : room[0] + length] = site.id
-    return "\n".join("".join(line).rstrip() for line in grid), unnamed
 
 
 FLOOR = opt.CommandOption("layout LAYOUT", "a layout's file, or a bundled floor such as dmh")

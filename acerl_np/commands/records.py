@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from acerl_np.commands.floor import format_layout
 from acerl_np.commands.shared import inputs
@@ -26,7 +26,8 @@ from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.tables import Column, count, render
 from acerl_np.problem import columns, records
-from acerl_np.problem.bundled import find_breakdowns, find_record, load_layout
+from acerl_np.problem.bundled import find_breakdowns, load_layout
+from acerl_np.problem.conversion import Conversion, convert_records
 from acerl_np.problem.export import Export, format_mapping, parse_columns, read_mapping
 from acerl_np.problem.fields import show_moment
 from acerl_np.problem.instance import Instance
@@ -43,7 +44,14 @@ from acerl_np.problem.source import DELIMITERS, normalise
 from acerl_np.support import errors
 from acerl_np.support.errors import InputError, RecordError, describe, make_printable
 from acerl_np.support.fields import Field
-from acerl_np.support.files import STDIN, path_exists, read_bytes, show_path, write_atomically
+from acerl_np.support.files import (
+    STDIN,
+    FilePath,
+    path_exists,
+    read_bytes,
+    show_path,
+    write_atomically,
+)
 from acerl_np.support.report import DATA_FORMATS, render_csv, render_data, render_table
 
 # Check
@@ -108,6 +116,84 @@ def read_export(arguments: argparse.Namespace) -> Export:
     return replace(export, **given)
 
 
+class FileCheck(NamedTuple):
+    """What a file of records holds.
+
+    Attributes
+    ----------
+    path : str
+    records : list of Instance
+        Of the rows that can be read.
+    checks : list of RecordCheck
+        Of each record.
+    faults : tuple of Fault
+        What is wrong with the other rows.
+    n_rows : int
+        Rows in all if there are faults.
+    ignored : tuple of RecordWarning
+        Columns that nothing reads.
+    error : str
+        Why nothing could be read, if that is not told by faults.
+    """
+
+    path: str
+    records: list[Instance]
+    checks: list[RecordCheck]
+    faults: tuple[errors.Fault, ...]
+    n_rows: int
+    ignored: tuple[errors.RecordWarning, ...]
+    error: str
+
+
+def check_records(
+    paths: Sequence[str],
+    layout: FilePath | Layout | None = None,
+    *,
+    breakdowns: Sequence[str] = (),
+    mapping: FilePath | Export | None = None,
+) -> list[FileCheck]:
+    """List what is wrong with files of records, and what each record asks of the fleet.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Files, bundled records or suites.
+    layout : path-like or Layout, optional
+        By default layout.json beside each file.
+    breakdowns : sequence of str
+        Each a file, "listed", "none", or such as "3600,300": mean times between failures and to repair, in s.
+    mapping : path-like or Export, optional
+        How the files are read.
+
+    Returns
+    -------
+    list of FileCheck
+
+    Raises
+    ------
+    LayoutError, InputError
+        If the layout, the breakdowns or the mapping cannot be read.
+    """
+    export = replace(read_mapping(mapping), skip_bad=True)
+    found = []
+    for path in paths:
+        said: list[errors.RecordWarning] = []
+        loaded: list[Instance] = []
+        error = ""
+        try:
+            with inputs.report_ignored(said):
+                loaded = inputs.load_files([path], layout, breakdowns, export, servable=False)
+        except RecordError as failure:
+            said.append(errors.RecordWarning(path, (), failure.faults, failure.n_rows))
+            error = "" if failure.faults else str(failure)
+        faults = tuple(fault for warning in said for fault in warning.faults)
+        n_rows = sum(warning.n_rows for warning in said if warning.faults)
+        ignored = tuple(warning for warning in said if warning.columns)
+        checks = [check_record(item) for item in loaded]
+        found.append(FileCheck(path, loaded, checks, faults, n_rows, ignored, error))
+    return found
+
+
 def check(arguments: argparse.Namespace) -> None:
     """List what is wrong with records, and what they ask of the fleet.
 
@@ -120,46 +206,47 @@ def check(arguments: argparse.Namespace) -> None:
       acerl-np records check 'days/*.csv' --layout floor.json --format csv
       acerl-np records check export.csv --layout floor.json --date-format '%d.%m.%Y %H:%M'
     """
-    export = replace(read_export(arguments), skip_bad=True)
-    found: list[tuple[Instance, tuple[errors.Fault, ...]]] = []
-    ignored: list[errors.RecordWarning] = []
-    wrong: list[str] = []
-    is_data, names = arguments.format in DATA_FORMATS, inputs.expand_names(arguments.tasks)
-    for name in names or [""]:
-        own = {**vars(arguments), "tasks": [name] if name else [], "mapping": export}
-        said: list[errors.RecordWarning] = []
-        loaded: list[Instance] = []
-        try:
-            loaded = inputs.load_instances(argparse.Namespace(**own), servable=False, ignored=said)
-        except RecordError as error:
-            said.append(errors.RecordWarning(name, (), error.faults, error.n_rows))
-            wrong += [str(error)] * (not error.faults)
-        ignored += [warning for warning in said if warning.columns]
-        bad = [warning for warning in said if warning.faults]
-        for warning in bad:
-            n_tasks = sum(item.n_tasks for item in loaded)
-            shown = f"{warning.path}: {errors.count_rows(warning.faults, warning.n_rows)} are bad"
-            shown += f", {n_tasks:,} are fine"
-            wrong.append(shown + "; --skip-bad leaves bad ones out" * bool(n_tasks))
-            if not (is_data and loaded):
-                causes = errors.list_causes(warning.faults)
-                told = [shown, *(causes if len(causes) < len(warning.faults) else ())]
-                rows = [fault._asdict() for fault in warning.faults]
-                table = render(FAULTS, rows, "text" if is_data else arguments.format)
-                # A table for programs has no row of a file without a record.
-                stream = sys.stderr if is_data else sys.stdout
-                print("\n".join([*map(errors.make_printable, told), table]), file=stream)
-        # Those of a file stand beside the first of its records.
-        found += zip(loaded, [*(x.faults for x in bad), *[()] * len(loaded)], strict=False)
+    names = inputs.expand_names(arguments.tasks)
+    if not names:
+        inputs.refuse_none(arguments)
+    breakdowns, export = arguments.breakdowns or (), read_export(arguments)
+    found = check_records(names, arguments.layout, breakdowns=breakdowns, mapping=export)
+    inputs.tell_traffic([item for file in found for item in file.records])
+    show_checks(found, arguments.format)
+
+
+def show_checks(found: Sequence[FileCheck], form: str) -> None:
+    """Print what checks of files found; refuse files with anything that cannot be read."""
+    is_data, wrong = form in DATA_FORMATS, [file.error for file in found if file.error]
+    for file in found:
+        if not file.faults:
+            continue
+        n_tasks = sum(item.n_tasks for item in file.records)
+        shown = f"{file.path}: {errors.count_rows(file.faults, file.n_rows)} are bad"
+        shown += f", {n_tasks:,} are fine"
+        wrong.append(shown + "; --skip-bad leaves bad ones out" * bool(n_tasks))
+        if not (is_data and file.records):
+            causes = errors.list_causes(file.faults)
+            told = [shown, *(causes if len(causes) < len(file.faults) else ())]
+            rows = [fault._asdict() for fault in file.faults]
+            table = render(FAULTS, rows, "text" if is_data else form)
+            # A table for programs has no row of a file without a record.
+            stream = sys.stderr if is_data else sys.stdout
+            print("\n".join([*map(errors.make_printable, told), table]), file=stream)
     with inputs.report_ignored():
-        for warning in ignored:
+        for warning in (x for file in found for x in file.ignored):
             warnings.warn(warning, stacklevel=1)
-    checked = [(item, faults, check_record(item)) for item, faults in found]
+    # Faults of a file stand beside the first of its records.
+    checked = [
+        (item, () if k else file.faults, file.checks[k])
+        for file in found
+        for k, item in enumerate(file.records)
+    ]
     if is_data and checked:
         rows = [list_check(*one) for one in checked]
         if all(item.is_plain for item, *_ in checked):
             rows = [{key: row[key] for key in row if key not in OF_CHAINS} for row in rows]
-        print(render_data(rows, arguments.format), end="")
+        print(render_data(rows, form), end="")
     for k, (instance, faults, result) in enumerate(() if is_data else checked):
         if k:
             print()
@@ -172,13 +259,13 @@ def check(arguments: argparse.Namespace) -> None:
         columns = [x for x in CHECKS if x.name not in hidden]
         lines = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in columns]
         header = [instance.name, "value", "which"]
-        print(render_table(header, lines, arguments.format), end="")
+        print(render_table(header, lines, form), end="")
     for instance, *_ in checked:
         for line in list_doubts(instance):
             print(f"{instance.name}: warning: {line}", file=sys.stderr)
     if len(wrong) > 1:
         print("\n".join(map(errors.make_printable, wrong)), file=sys.stderr)
-        raise RecordError(f"{len(wrong)} of {len(names)} files cannot be read as they are")
+        raise RecordError(f"{len(wrong)} of {len(found)} files cannot be read as they are")
     if wrong:
         raise RecordError(wrong[0])
 
@@ -258,14 +345,11 @@ def convert(arguments: argparse.Namespace) -> None:
     if arguments.audit is not None:
         _convert_log(arguments)
         return
-    path, layout = find_record(arguments.tasks, arguments.layout)
-    export, lines = records.name_columns(path, read_export(arguments))
     with inputs.report_ignored():
-        instances, reading = records.examine_record(
-            path, layout, export, lines=lines, servable=False
-        )
-    out, first, last = arguments.out, instances[0], instances[-1]
-    files, folder = {out: first}, None if export.split is None else out
+        found = convert_records(arguments.tasks, arguments.layout, read_export(arguments))
+    instances, reading, export = found
+    out = arguments.out
+    files, folder = {out: instances[0]}, None if export.split is None else out
     if folder is not None:
         # A file's name has no brackets: not "<stdin>-2024-05-06-0600.csv".
         named = [item.name.removeprefix(f"{show_path(STDIN)}-") for item in instances]
@@ -276,17 +360,7 @@ def convert(arguments: argparse.Namespace) -> None:
         make_folder(folder)
     for file, instance in files.items():
         records.write_record(instance, file)
-    found = describe_reading(instances, reading, export)
-    if arguments.format in DATA_FORMATS:
-        row: dict[str, object] = {"record": first.name}
-        row |= {name.replace(" ", "_"): x for name, x in found.items() if name not in NUMBERS}
-        row["tasks"] = sum(instance.n_tasks for instance in instances)
-        row |= {"first_arrival_s": first.arrival.min(), "last_arrival_s": last.arrival.max()}
-        print(render_data([row], arguments.format), end="")
-    else:
-        columns = [Column("what", first.name), Column("text", "understood as", words=True)]
-        rows = [{"what": what, "text": text} for what, text in found.items()]
-        print(render(columns, rows, arguments.format), end="")
+    show_conversion(found, arguments.format)
     for file in files:
         print(f"record {file}", file=sys.stderr)
     if left_out is not None:
@@ -294,6 +368,21 @@ def convert(arguments: argparse.Namespace) -> None:
         write_atomically(left_out, render_csv(bad).encode())
         print(f"left out {left_out}", file=sys.stderr)
     write_mapping(arguments.write_mapping, export)
+
+
+def show_conversion(found: Conversion, form: str) -> None:
+    """Print how records were understood."""
+    told, first, last = describe_reading(*found), found.records[0], found.records[-1]
+    if form in DATA_FORMATS:
+        row: dict[str, object] = {"record": first.name}
+        row |= {name.replace(" ", "_"): x for name, x in told.items() if name not in NUMBERS}
+        row["tasks"] = sum(instance.n_tasks for instance in found.records)
+        row |= {"first_arrival_s": first.arrival.min(), "last_arrival_s": last.arrival.max()}
+        print(render_data([row], form), end="")
+    else:
+        columns = [Column("what", first.name), Column("text", "understood as", words=True)]
+        rows = [{"what": what, "text": text} for what, text in told.items()]
+        print(render(columns, rows, form), end="")
 
 
 def write_mapping(path: str | None, export: Export) -> None:

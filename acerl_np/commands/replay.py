@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import report_ignored
 from acerl_np.commands.shared.outputs import declare_outputs
-from acerl_np.commands.shared.players import make_plan, read_goal
+from acerl_np.commands.shared.players import Plan, Seat, make_plan, read_goal
 from acerl_np.problem.bundled import load_layout
 from acerl_np.support.errors import InputError, make_printable
 from acerl_np.support.fields import Field
 from acerl_np.support.files import show_path
 
 if TYPE_CHECKING:
+    from acerl_np.evaluation.trials import Playing
+    from acerl_np.problem.instance import Instance
     from acerl_np.simulation.trace import Trace
 
 DEFAULT_OUT = "replay.html"
@@ -45,6 +48,38 @@ OPTIONS: opt.Options = {
 }
 
 
+def replay(
+    policies: Mapping[str, Any],
+    record: Instance,
+    playing: Playing | None = None,
+    *,
+    trial: int = 0,
+) -> list[Trace]:
+    """Play a trial of each policy on a record, and note all that happens.
+
+    Draws and breakdowns are those of the same trial of `evaluate`.
+
+    Parameters
+    ----------
+    policies : mapping of str to policy
+        By their labels: a policy, a rule's name, or a tuple of one `Assignments`.
+    record : Instance
+    playing : Playing, optional
+        Seed, objective and so on.
+    trial : int
+        From 0 on.
+
+    Returns
+    -------
+    list of Trace
+    """
+    from acerl_np.evaluation.trials import Playing
+
+    seats = tuple(Seat(label, policy) for label, policy in policies.items())
+    plan = Plan(seats, (record,), Playing() if playing is None else playing)
+    return [plan.trace(seat, 0, trial) for seat in seats]
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Write one HTML page that replays an episode.
 
@@ -64,19 +99,22 @@ def run(arguments: argparse.Namespace) -> None:
         expected = f"expected a name that ends in {ENDINGS[0]}"
         raise InputError(f"--out: read '{make_printable(out)}'; {expected}")
     declare_outputs(arguments, [out], own=arguments.out is None)
-    traces = replay(arguments)
+    if arguments.names[-1].endswith(LOG):
+        traces = [read_log(arguments)]
+    else:
+        plan = read_plan(arguments)
+        policies = {seat.label: seat.policy for seat in plan.seats}
+        traces = replay(policies, plan.records[0], plan.playing, trial=arguments.trial)
     write_replay(traces, out)
     print(f"{make_printable(out)}: {', '.join(describe_end(item) for item in traces)}")
 
 
-def replay(arguments: argparse.Namespace) -> list[Trace]:
-    """Return the traces that the page shows, past assignments among them."""
+def read_plan(arguments: argparse.Namespace) -> Plan:
+    """Return who plays on the record, past assignments among them; refuse more than a page shows."""
     from acerl_np.pictures.replay import MOST
 
     *policies, record = arguments.names
     past = arguments.past or []
-    if record.endswith(LOG):
-        return [replay_log(arguments, policies)]
     if len(policies) > 2 or not (policies or past):
         shown = ", ".join(map(make_printable, arguments.names[:3]))
         read = f"read {len(arguments.names)} names ({shown})"
@@ -96,15 +134,15 @@ def replay(arguments: argparse.Namespace) -> list[Trace]:
             option, more = "lookahead", " with those that look ahead"
             advice = " (leave one policy out)"
         raise InputError(f"--{option}: {episodes} episodes{more}; expected at most {MOST}{advice}")
-    return [plan.trace(seat, 0, arguments.trial) for seat in plan.seats]
+    return plan
 
 
-def replay_log(arguments: argparse.Namespace, policies: list[str]) -> Trace:
+def read_log(arguments: argparse.Namespace) -> Trace:
     """Return the trace of what a log of acerl-np serve tells, with the breakdowns that were."""
     from acerl_np.evaluation.tracing import trace_past
     from acerl_np.live.daybook import read_audit
 
-    [*_, log] = arguments.names
+    *policies, log = arguments.names
     if policies or arguments.past or arguments.layout is None:
         raise InputError(f"{make_printable(log)}: a log; expected it alone, and its --layout")
     floor = load_layout(arguments.layout).with_random_breakdowns(None)

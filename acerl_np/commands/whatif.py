@@ -107,7 +107,7 @@ OPTIONS: opt.Options = {
 }
 
 
-class Answer(NamedTuple):
+class WhatIf(NamedTuple):
     """What other settings come to.
 
     Attributes
@@ -130,7 +130,7 @@ def whatif(
     playing: Playing | None = None,
     target: str | None = None,
     demand_by: str = "records",
-) -> Answer:
+) -> WhatIf:
     """Play policies in all combinations of the knobs' values, and say what is enough for a target.
 
     Parameters
@@ -153,7 +153,7 @@ def whatif(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # `make_plan` has said it
         rows = what_if(records, knobs, policies, **how, report=make_report("settings"))
-    return Answer(list(rows), [] if aim is None else answer_target(rows, aim))
+    return WhatIf(list(rows), [] if aim is None else answer_target(rows, aim))
 
 
 def run(arguments: argparse.Namespace) -> None:

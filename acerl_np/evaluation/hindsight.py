@@ -101,7 +101,7 @@ def find_pairs(instance: Instance) -> int:
     return N_RULES * len(instance.layout.vehicles) if instance.is_plain else 0
 
 
-def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> S.Outcome:
+def replay_actions(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> S.Outcome:
     """Play an action sequence as `play`; return what came out, one entry."""
     return S.read_outcome(play(instance, actions, goal))
 
@@ -231,7 +231,7 @@ def _play_policies(instance: Instance, goal: Goal, seed: Whole, best: Candidate)
             trace = trace_policy(player, instance, trial=trial, seed=seed, objective=goal)
             first, n = find_pairs(instance), instance.n_tasks
             actions = tuple(first + x.vehicle * n + x.task for x in trace.decisions)
-            again = replay(instance, actions, goal)
+            again = replay_actions(instance, actions, goal)
             own = Candidate(float(again.value[0]), float(again.cost[0]), actions)
             best = min(best, own, key=lambda x: x.order(limit))
     return best
@@ -268,7 +268,7 @@ def find_hindsight(
 
 def make_reference(instance: Instance, actions: tuple[int, ...], goal: Goal) -> Reference:
     """Return the reference of an action sequence, which is played."""
-    played = replay(instance, actions, goal)
+    played = replay_actions(instance, actions, goal)
     value, cost = float(played.value[0]), float(played.cost[0])
     makespan, tardiness = float(played.makespan[0]), float(played.tardiness[0])
     own = instance.name, instance.content_hash, goal

@@ -219,3 +219,21 @@ def test_importing_changes_nothing_and_is_quick_to_find_names():
     assert int(found.stdout) == len(acerl_np.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         acerl_np.nothing  # noqa: B018
+
+
+def test_what_commands_compute_python_gets_from_functions(folder, run):
+    week, layout = acerl_np.load_instance("week.csv"), acerl_np.load_layout("layout.json")
+    [trace] = acerl_np.replay({"EDD": "EDD"}, week, acerl_np.Playing(seed=4), trial=2)
+    shown = run("replay EDD week.csv --seed 4 --trial 2 --out page.html").out
+    assert f"EDD {trace.makespan:.1f}/{trace.tardiness:.1f}\n" in shown
+    load = acerl_np.check_floor(layout, [week]).loads[0]
+    shown = f"offered load {load.offered:.2f} ({load.loaded:.2f} "
+    assert shown in run("floor check layout.json --on week.csv").out
+    with pytest.raises(acerl_np.InputError, match="week: 2 vehicles; expected 3"):
+        acerl_np.check_floor(acerl_np.load_layout("dmh"), [week])
+    text = Path("week.csv").read_text()
+    Path("bad.csv").write_text(f"{text}{text.splitlines()[-1]},,,,x\n")
+    good, bad = acerl_np.check_records(["week.csv", "bad.csv"], "layout.json")
+    assert good.checks[0].load == load and (good.faults, bad.records[0].n_tasks) == ((), 2)
+    assert bad.faults[0].text in run("records convert bad.csv --out made.csv", 2).err
+    assert acerl_np.convert_records("week.csv").records[0].content_hash == week.content_hash

@@ -10,7 +10,7 @@ from tables_and_refusals import read_rows
 from worlds import make_task
 
 import acerl_np
-from acerl_np.commands.floor import HEIGHT, MARK, WIDTH, draw_text
+from acerl_np.pictures.text import HEIGHT, MARK, WIDTH, draw_text
 from acerl_np.problem.parts import Site
 from acerl_np.problem.servable import find_no_return, find_unreachable
 

@@ -19,7 +19,7 @@ from worlds import cut, make_task, worlds
 import acerl_np
 from acerl_np.evaluation import hindsight
 from acerl_np.evaluation.bounds import bound_objective
-from acerl_np.evaluation.hindsight import find_hindsight, replay
+from acerl_np.evaluation.hindsight import find_hindsight, replay_actions
 from acerl_np.evaluation.margin import compare_trials
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
 from acerl_np.evaluation.trials import Playing
@@ -58,7 +58,7 @@ def test_every_dmh_record_has_a_reference_that_replays():
     instances = map(acerl_np.load_instance, bundled_instances())
     for instance in (item for item in instances if item.name.startswith("DMH")):
         reference = references[instance.content_hash]
-        played = replay(instance, reference.actions)
+        played = replay_actions(instance, reference.actions)
         assert played.makespan[0] == reference.makespan
         assert played.tardiness[0] == pytest.approx(reference.tardiness, abs=1e-8)
         assert reference.within and reference.goal == PAPER
@@ -270,7 +270,7 @@ def test_hindsight_is_never_worse_than_a_rule(world, searches):
     assert found is not None or not finished
     if found is not None:
         assert found.makespan <= min(finished, default=math.inf) and found.tardiness < 1e6
-        played = replay(instance, found.actions)
+        played = replay_actions(instance, found.actions)
         assert (played.makespan[0], played.tardiness[0]) == (found.makespan, found.tardiness)
 
 
@@ -282,7 +282,7 @@ def test_replay_refuses_what_is_no_sequence_of_a_record():
         (chained, [0] * chained.n_tasks, "each task once"),
     ):
         with pytest.raises(acerl_np.InputError, match=words):
-            replay(record, actions)
+            replay_actions(record, actions)
 
 
 def test_references_survive_a_file(tmp_path):

@@ -20,7 +20,7 @@ from acerl_np.evaluation.hindsight import (
     find_hindsight,
     find_references,
     play_orders,
-    replay,
+    replay_actions,
 )
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
 from acerl_np.kernels.core import state as S
@@ -108,7 +108,7 @@ def test_the_search_finds_the_best_of_all_orders(seed):
     found = find_hindsight(instance, Goal(cost_limit=limit), effort=0.01)
     assert found.within
     assert found.makespan == min(pair for pair in outcomes if pair[1] < limit)[0]
-    assert replay(instance, found.actions).makespan[0] == found.makespan
+    assert replay_actions(instance, found.actions).makespan[0] == found.makespan
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_hindsight_is_never_worse_than_what_is_played(name, monkeypatch, tmp_pat
     save_references(tmp_path / "best.json", [found])
     [again] = load_references(tmp_path / "best.json")
     assert again.actions == found.actions
-    assert replay(instance, again.actions, goal).value[0] == found.value
+    assert replay_actions(instance, again.actions, goal).value[0] == found.value
 
 
 def test_a_machine_is_never_done_before_its_work():

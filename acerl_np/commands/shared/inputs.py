@@ -8,18 +8,18 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 from acerl_np.commands.shared.options import refuse_option
 from acerl_np.problem import bundled, records
 from acerl_np.problem.choices import MAX_CHANGES, Commitment
-from acerl_np.problem.export import read_mapping
+from acerl_np.problem.export import Export, read_mapping
 from acerl_np.problem.instance import Instance, change_layouts, commit_instances
-from acerl_np.problem.layout import describe_traffic
+from acerl_np.problem.layout import Layout, describe_traffic
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.support import errors
 from acerl_np.support.errors import InputError, LayoutError, LogWarning, RecordWarning
-from acerl_np.support.files import is_stream, path_exists
+from acerl_np.support.files import FilePath, is_stream, path_exists
 
 TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 """Endings of the names of tables, where there is no file that tells."""
@@ -133,44 +133,66 @@ def expand_names(names: Sequence[str], *, needed: bool = True) -> list[str]:
     return [x for x in found if Path(x).name != BREAKDOWNS_FILE and not x.endswith(BESIDE)] or found
 
 
+def load_files(
+    names: Sequence[str],
+    layout: FilePath | Layout | None = None,
+    breakdowns: Sequence[str] = (),
+    mapping: FilePath | Export | None = None,
+    *,
+    servable: bool = True,
+) -> list[Instance]:
+    """Load records or suites; the breakdowns are what --breakdowns says.
+
+    With `servable` records are refused some of whose tasks may be impossible to reach or to carry.
+    """
+    path, model = read_breakdowns(breakdowns)
+    floor = layout if isinstance(layout, Layout | None) else bundled.load_layout(layout)
+    how: dict[str, Any] = {"layout": floor, "breakdowns": path, "servable": servable}
+    how["mapping"] = None if mapping is None else read_mapping(mapping)
+    found: list[Instance] = []
+    for name in names:
+        if is_suite(name):
+            found += bundled.load_suite(name, breakdowns=path)
+        else:
+            found += bundled.load_records(name, **how)
+    return vary_breakdowns(found, model)
+
+
+def refuse_none(arguments: argparse.Namespace) -> NoReturn:
+    """Raise the line that says what is missing without any record."""
+    if arguments.layout is not None:
+        raise InputError("--layout: given without task records; expected RECORDS as well")
+    breakdowns = getattr(arguments, "breakdowns", None)
+    given = "nothing to work on" if not breakdowns else "--breakdowns: given without records"
+    raise InputError(f"{given}; expected task records or a suite")
+
+
+def tell_traffic(instances: Sequence[Instance]) -> None:
+    """Say on the standard error stream of each floor how vehicles block each other there, if they do."""
+    for floor in {id(item.layout): item.layout for item in instances}.values():
+        if floor.traffic is not None:
+            print(
+                f"{errors.make_printable(floor.name)}: {describe_traffic(floor)}", file=sys.stderr
+            )
+
+
 def load_instances(
     arguments: argparse.Namespace,
     default: str | None = None,
     *,
     tasks: Sequence[str] | None = None,
-    servable: bool = True,
-    ignored: list[RecordWarning] | None = None,
 ) -> list[Instance]:
-    """Load the records or suites that are named: `tasks`, else the arguments', else the suite `default`.
-
-    With `servable` records are refused some of whose tasks may be impossible to reach or to carry. What is
-    ignored goes to the list `ignored`, if there is one, as `report_ignored` says.
-    """
+    """Load the records or suites that are named: `tasks`, else the arguments', else the suite `default`."""
     tasks = expand_names(list_named(arguments) if tasks is None else tasks)
-    breakdowns, model = read_breakdowns(getattr(arguments, "breakdowns", None) or ())
-    if not tasks and arguments.layout is not None:
-        raise InputError("--layout: given without task records; expected RECORDS as well")
-    if not tasks and default is None:
-        given = "nothing to work on" if not breakdowns else "--breakdowns: given without records"
-        raise InputError(f"{given}; expected task records or a suite")
-    export = None if arguments.mapping is None else read_mapping(arguments.mapping)
-    found: list[Instance] = []
-    with report_ignored(ignored):
-        layout = None if arguments.layout is None else bundled.load_layout(arguments.layout)
-        how: dict[str, Any] = {"layout": layout, "breakdowns": breakdowns, "mapping": export}
-        for name in tasks or [default or ""]:
-            if is_suite(name):
-                found += bundled.load_suite(name, breakdowns=breakdowns)
-            else:
-                found += bundled.load_records(name, **how, servable=servable)
-    found = vary_breakdowns(found, model)
+    if not tasks and (default is None or arguments.layout is not None):
+        refuse_none(arguments)
+    breakdowns = getattr(arguments, "breakdowns", None) or ()
+    with report_ignored():
+        names = tasks or [default or ""]
+        found = load_files(names, arguments.layout, breakdowns, arguments.mapping)
     if isinstance(traffic := getattr(arguments, "traffic", None), str):
         found = change_layouts(found, lambda layout: layout.with_traffic(traffic))
-    for floor in {id(item.layout): item.layout for item in found}.values():
-        if floor.traffic is not None:
-            print(
-                f"{errors.make_printable(floor.name)}: {describe_traffic(floor)}", file=sys.stderr
-            )
+    tell_traffic(found)
     if isinstance(text := getattr(arguments, "commitment", None), str):
         when, _, most = text.partition(":")
         if when not in get_args(Commitment) or (
@@ -185,11 +207,6 @@ def load_instances(
 def list_named(arguments: argparse.Namespace) -> list[str]:
     """Return the records that the arguments name: by --on, or without an option."""
     return list(getattr(arguments, "on", None) or getattr(arguments, "tasks", None) or ())
-
-
-def load_named(arguments: argparse.Namespace, names: Sequence[str]) -> list[Instance]:
-    """Load records or suites besides those that are played; layout and breakdowns hold for them, too."""
-    return load_instances(arguments, tasks=names)
 
 
 def names_records(arguments: argparse.Namespace) -> bool:

@@ -90,11 +90,6 @@ class Plan:
     records: tuple[Instance, ...]
     playing: Playing
 
-    @property
-    def labels(self) -> list[str]:
-        """Who plays, as tables say it."""
-        return [seat.label for seat in self.seats]
-
     def play(self, team: Team | None = None) -> tuple[list[Trials], list[str]]:
         """Return the trials of each seat, and a line for each that looked ahead: how long that took."""
         from acerl_np.evaluation.past import play_past
@@ -300,7 +295,8 @@ def look_ahead(
     look = read_look(arguments.lookahead)
     if arguments.futures and not look.futures:
         raise InputError("--futures: given with --lookahead 0; expected 1 or more")
-    history = inputs.load_named(arguments, arguments.futures) if arguments.futures else None
+    futures = arguments.futures
+    history = inputs.load_instances(arguments, tasks=futures) if futures else None
     same = {"history": history, "weights": look.weights or "match", "seed": arguments.seed}
     same |= {"futures": look.futures, "objective": goal, "horizon": look.reach}
     found: list[Seat] = []
