@@ -273,7 +273,7 @@ def test_commands_take_breakdowns(empty, run):
     line = run(f"{resume} --breakdowns late.csv", 2).err
     assert "--breakdowns: given without records" in line
     # What a command takes when nothing is named.
-    Path("options.toml").write_text('breakdowns = "none"\ntasks = ["tasks.csv"]\n')
+    Path("options.toml").write_text('breakdowns = ["none"]\ntasks = ["tasks.csv"]\n')
     assert " 20.0 " in run(f"train --config options.toml --layout floor.json {words} --out new").out
 
 

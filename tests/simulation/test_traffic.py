@@ -415,7 +415,7 @@ def plan_moves(grid):
     """Plan the moves in their order, machines in theirs; return the last arrival."""
     day = make_grid(grid)
     # Room for all visits: a vehicle is planned at a time when others' past is not past.
-    problem = build_problem([day])._replace(errands=np.zeros((0, 0, 1000), np.bool_))
+    problem = build_problem([day])._replace(auxiliary=np.zeros((0, 0, 1000), np.bool_))
     state = S.allocate_state(problem, 1)
     open_episode(problem, state, 0, 0)
     served = {}
@@ -535,7 +535,7 @@ def test_tables_tell_the_delay_where_vehicles_meet(tmp_path, monkeypatch, capsys
     day = make_day(line("A", "D"), ("A", "D", 0, 4), ("D", "A", 0, 4))
     write_record(day, "day.csv")
     Path("floor.json").write_text(json.dumps(day.layout.to_dict()))
-    words = "nearest day.csv --layout floor.json --format csv"
+    words = "nearest --on day.csv --layout floor.json --format csv"
     found = {}
     for command in ("evaluate", "evaluate --traffic off", "whatif --traffic off,lane"):
         assert main(f"{command} {words}".split()) == 0
