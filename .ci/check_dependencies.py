@@ -86,7 +86,7 @@ def check_training(instance: acerl_np.Instance) -> None:
 
 def check_environment() -> None:
     """Play the first legal actions; the makespan is the one that the class documents."""
-    env = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instance="DMH-01")
+    env = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instances="DMH-01")
     _, info = env.reset(seed=0)
     over = False
     while not over:

@@ -25,8 +25,8 @@ MET_FIRST = {"EX01", "SA01"}
 # fmt: off
 FIRST = {
     "ACERL", "Agent", "Config", "Dispatcher", "Goal", "IndexPolicy", "Instance", "Layout",
-    "Lookahead", "Policy", "Simulator", "StaticPlan", "TaskArrived", "Trials", "VehicleIdle",
-    "evaluate_policy", "feature", "fit_static", "generate_shift", "load_instance", "load_layout",
+    "Lookahead", "Policy", "Simulator", "TaskArrived", "Trials", "VehicleIdle",
+    "evaluate_policy", "feature", "generate_shift", "load_instance", "load_layout",
     "load_policy", "load_records", "load_suite", "perturb", "rule", "evolution.Evolution",
     "evolution.optimize", "gym.DMHEnv",
 }

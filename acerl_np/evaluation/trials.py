@@ -43,9 +43,31 @@ METRICS = ("makespan", "tardiness", *USAGE, "value", "cost", "delay")
 
 @dataclass(frozen=True)
 class Playing:
-    """How policies are played, as the parameters of `evaluate_policy` say: passed on as one value.
+    """Settings of an evaluation, passed on as one value; those of `evaluate_policy`.
 
     No result depends on threads and executor; two values that differ in them alone are equal.
+
+    Attributes
+    ----------
+    trials : int
+        Episodes of each instance.
+    seed : int
+        Keys all draws.
+    greedy : bool or None
+        Whether a policy takes its most probable action; None: as the policy is usually played.
+    goal : Goal
+        Objective and limit.
+    horizon : float or None
+        s after which an episode is stopped.
+    threads : int or None
+        None: one for each core.
+    executor : Executor, Team or None
+        Workers that play in place of threads.
+
+    Raises
+    ------
+    InputError, ConfigError
+        If a value is out of range.
     """
 
     trials: int = 30
