@@ -442,19 +442,14 @@ def show_check(found: FloorCheck, layout: Layout, records: Sequence[Instance]) -
             lines.append("this fleet keeps up only with approaches shorter than the mean")
         if layout.traffic is not None:
             lines.append(f"{found.passing[k]:.0%} of the loaded trips lead through another station")
-            lines += _describe_meeting(*found.lengthening[k])
+            factor, error, n = found.lengthening[k]
+            if not math.isnan(factor):
+                lines.append(
+                    f"with nearest driving takes {factor:.3f} ± {error:.3f} times as long as where nobody "
+                    f"meets, over {n} trips (acerl-np floor edit LAYOUT --lengthen {factor:.3g})"
+                )
         for line in lines:
             print(f"{instance.name}: {line}")
-
-
-def _describe_meeting(factor: float, error: float, n: int) -> list[str]:
-    """Say how much longer driving takes as vehicles meet, if that is known."""
-    if math.isnan(factor):
-        return []
-    return [
-        f"with nearest driving takes {factor:.3f} ± {error:.3f} times as long as where nobody meets, "
-        f"over {n} trips (acerl-np floor edit LAYOUT --lengthen {factor:.3g})"
-    ]
 
 
 def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:

@@ -96,8 +96,8 @@ def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     records = load_instances(arguments) if names_records(arguments) else records
     records = [] if has_unread(policy.features) else records
     goal = read_goal(arguments, [policy])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)  # where it was trained is shown
+    # Where it was trained is shown.
+    with warnings.catch_warnings(action="ignore", category=PolicyWarning):
         return measure_importance(policy, records, goal)
 
 

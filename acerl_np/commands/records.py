@@ -367,7 +367,9 @@ def convert(arguments: argparse.Namespace) -> None:
         bad = [["place", "field", "read", "wrong"], *reading.faults]
         write_atomically(left_out, render_csv(bad).encode())
         print(f"left out {left_out}", file=sys.stderr)
-    write_mapping(arguments.write_mapping, export)
+    if arguments.write_mapping is not None:
+        write_atomically(arguments.write_mapping, format_mapping(export).encode())
+        print(f"mapping {arguments.write_mapping}", file=sys.stderr)
 
 
 def show_conversion(found: Conversion, form: str) -> None:
@@ -383,13 +385,6 @@ def show_conversion(found: Conversion, form: str) -> None:
         columns = [Column("what", first.name), Column("text", "understood as", words=True)]
         rows = [{"what": what, "text": text} for what, text in told.items()]
         print(render(columns, rows, form), end="")
-
-
-def write_mapping(path: str | None, export: Export) -> None:
-    """Write how records are read, if that is wanted."""
-    if path is not None:
-        write_atomically(path, format_mapping(export).encode())
-        print(f"mapping {path}", file=sys.stderr)
 
 
 def describe_reading(
@@ -441,7 +436,12 @@ def _convert_log(arguments: argparse.Namespace) -> None:
     """Write the days of a dispatcher's log as records, and who served them."""
     from acerl_np.live.daybook import read_days
 
-    layout, stem = _read_floor(arguments), arguments.out.removesuffix(".csv")
+    if arguments.mapping is not None:
+        raise InputError("--mapping: given with --audit; the log tells all")
+    if arguments.layout is None:
+        raise InputError("--layout: missing; expected the floor of the log of --audit")
+    layout = load_layout(arguments.layout).with_random_breakdowns(None)
+    stem = arguments.out.removesuffix(".csv")
     with inputs.report_ignored():
         days = [day for path in arguments.audit for day in read_days(path, layout)]
     ends = [f"-{k}" for k in range(1, len(days) + 1)] if len(days) > 1 else [""]
@@ -459,15 +459,6 @@ def _convert_log(arguments: argparse.Namespace) -> None:
         whole = layout.with_fleet([*layout.vehicles, *joined.values()]).with_breakdowns({})
         write_atomically(floor, format_layout(whole).encode())
         print(make_printable(f"{floor}: with the vehicles that joined, for --layout"))
-
-
-def _read_floor(arguments: argparse.Namespace) -> Layout:
-    """Return the floor of a log."""
-    if arguments.mapping is not None:
-        raise InputError("--mapping: given with --audit; the log tells all")
-    if arguments.layout is None:
-        raise InputError("--layout: missing; expected the floor of the log of --audit")
-    return load_layout(arguments.layout).with_random_breakdowns(None)
 
 
 # Make

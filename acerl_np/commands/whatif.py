@@ -150,8 +150,8 @@ def whatif(
     aim = None if target is None else Target.read(target)
     playing = Playing(1) if playing is None else playing
     how: dict[str, Any] = {"playing": playing, "target": aim, "demand_by": demand_by}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)  # `make_plan` has said it
+    # Where they were trained, `make_plan` has said.
+    with warnings.catch_warnings(action="ignore", category=PolicyWarning):
         rows = what_if(records, knobs, policies, **how, report=make_report("settings"))
     return WhatIf(list(rows), [] if aim is None else answer_target(rows, aim))
 

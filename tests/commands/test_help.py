@@ -131,6 +131,7 @@ def test_shells_complete_commands_and_options(run, monkeypatch):
     for word in ("evaluate", "--lookahead", "--magnitude", "bound"):
         assert word in script
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+    assert "evaluate___on_COMPGEN=_shtab_compgen_files" in script
     assert (
         "--print-completion: read cmd; expected one of bash" in run("--print-completion cmd", 2).err
     )

@@ -147,14 +147,13 @@ def load_files(
     """
     path, model = read_breakdowns(breakdowns)
     floor = layout if isinstance(layout, Layout | None) else bundled.load_layout(layout)
-    how: dict[str, Any] = {"layout": floor, "breakdowns": path, "servable": servable}
-    how["mapping"] = None if mapping is None else read_mapping(mapping)
+    how: dict[str, Any] = {"layout": floor, "breakdowns": path, "mapping": mapping}
     found: list[Instance] = []
     for name in names:
         if is_suite(name):
             found += bundled.load_suite(name, breakdowns=path)
         else:
-            found += bundled.load_records(name, **how)
+            found += bundled.load_records(name, **how, servable=servable)
     return vary_breakdowns(found, model)
 
 
@@ -171,9 +170,8 @@ def tell_traffic(instances: Sequence[Instance]) -> None:
     """Say on the standard error stream of each floor how vehicles block each other there, if they do."""
     for floor in {id(item.layout): item.layout for item in instances}.values():
         if floor.traffic is not None:
-            print(
-                f"{errors.make_printable(floor.name)}: {describe_traffic(floor)}", file=sys.stderr
-            )
+            name = errors.make_printable(floor.name)
+            print(f"{name}: {describe_traffic(floor)}", file=sys.stderr)
 
 
 def load_instances(

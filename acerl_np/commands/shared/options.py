@@ -37,6 +37,8 @@ GROUPS = PLAY, RECORDS, OBJECTIVE, OUTPUT, RUNNING = (
 TEXT, SWITCH = Field(str), Field(bool)
 NAMES = Several(str, expected="names separated by commas")
 """Names by commas, or by repeating the option."""
+FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+"""How shtab says that shells complete the names of files."""
 EACH = Several(str, expected="a text")
 """Texts, one each time that the option is given."""
 
@@ -139,10 +141,12 @@ class CommandOption:
             if isinstance(self.kind, Several) and self.name[0] == "-":
                 words["action"] = "extend"
         if self.name[0] == "-":
-            parser.add_argument(*self.flags, required=self.required, **words)
+            added = parser.add_argument(*self.flags, required=self.required, **words)
         else:
             words["nargs"] = self.usage[-1] if self.usage[-1] in "+*?" else None
-            parser.add_argument(self.key, **words)
+            added = parser.add_argument(self.key, **words)
+        if self.kind in (TEXT, NAMES, EACH, read_name):
+            added.complete = FILES
 
     def but(self, **changes: Any) -> CommandOption:
         """Return the option as a command has it that differs a little."""
@@ -260,10 +264,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""
-        known = self._option_string_actions
+        # Without the hyphens, which all options have in common.
+        known = [x[2:] for x in self._option_string_actions if x[:2] == "--"]
         for word in self._words:
             name = word.partition("=")[0]
-            if name[:2] == "--" and name not in known and (near := suggest_name(name, known)):
+            near = suggest_name(name[2:], known).replace("'", "'--", 1)
+            if near and name[:2] == "--" and name[2:] not in known:
                 message += near if name in message else f"; read {name}{near}"
         line = f"{self.prog}: error: {message} (see {self.prog} -h)"
         self.exit(2, f"{make_printable(line)}\n")

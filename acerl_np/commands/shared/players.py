@@ -93,6 +93,7 @@ class Plan:
     def play(self, team: Team | None = None) -> tuple[list[Trials], list[str]]:
         """Return the trials of each seat, and a line for each that looked ahead: how long that took."""
         from acerl_np.evaluation.past import play_past
+        from acerl_np.evaluation.trials import play_policy
         from acerl_np.policies.lookahead import Lookahead
         from acerl_np.support.workers import count_cores
 
@@ -106,7 +107,9 @@ class Plan:
                 continue
             started, looks = time.perf_counter(), isinstance(policy, Lookahead)
             try:
-                trials = play_quietly(policy, self.records, playing)
+                # That it was trained elsewhere was said by `check_fit`.
+                with warnings.catch_warnings(action="ignore", category=PolicyWarning):
+                    trials = play_policy(policy, self.records, playing)
             except PolicyError as error:
                 raise PolicyError(f"{label}: {error}" if looks else str(error)) from error
             if looks:
@@ -125,15 +128,6 @@ class Plan:
         if isinstance(seat.policy, tuple):
             return trace_past(seat.policy[i], **how)
         return trace_policy(seat.policy, self.records[i], greedy=self.playing.greedy, **how)
-
-
-def play_quietly(policy: Any, instances: Sequence[Instance], playing: Playing) -> Trials:
-    """Return the trials of a policy; that it was trained elsewhere was said by `check_fit`."""
-    from acerl_np.evaluation.trials import play_policy
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)
-        return play_policy(policy, instances, playing)
 
 
 Players = list[tuple[str, Any]]
