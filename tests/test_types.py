@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import acerl_np
+from acerl_np.support import numbers
 
 USER = """
 import numpy as np
 
 import acerl_np
+from acerl_np.support import numbers
 
 records = acerl_np.load_suite("dmh-train")
 seed = np.random.default_rng(0).integers(100)
@@ -36,6 +38,7 @@ INNER = {
     "tables of kernels": "Problem Rows State Tables Outcome Routes",
     "a policy, an event, in a parameter": "Chooser HasRules HasSlots BasePolicy Event",
     "what a user writes, and how files name it": "Chooses Own OwnRule",
+    "parts of what commands find": "Comparison Reading RecordCheck Trace Margin Reference Load Row",
     "a line of an origin": "Place TrainingRecord",
     "how an export's dates are read": "DateFormat",
     "of a search, of environments: ends of episodes, what they take; threads": "Box Settled Settings Workers",
@@ -109,7 +112,8 @@ def test_seeds_may_be_numpys():
             function = getattr(member, "__func__", member)
             taken = inspect.signature(function).parameters if inspect.isfunction(function) else {}
             for name in {"seed", "seeds"} & taken.keys():
-                hint = typing.get_type_hints(function)[name]
+                hint = function.__annotations__[name]
+                hint = eval(hint, {**vars(numbers), **vars(sys.modules[function.__module__])})
                 told = f"{function.__qualname__}: {name}: {hint}"
                 assert {int, np.integer} <= set(list_kinds(hint)), told
                 tried += 1

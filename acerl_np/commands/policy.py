@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
     from acerl_np.policies.files import AnyPolicy
     from acerl_np.policies.index import IndexPolicy
+    from acerl_np.support.numbers import Whole
     from acerl_np.support.team import Team
 
 SHOWN = 8
@@ -241,7 +242,7 @@ def bound(
     objective: Goal | str = PAPER,
     *,
     effort: float = 1.0,
-    seed: int = 0,
+    seed: Whole = 0,
     threads: int | None = None,
     team: Team | None = None,
 ) -> Bounds:

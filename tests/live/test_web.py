@@ -282,4 +282,5 @@ def test_streams_end_with_the_server(tmp_path, capfd):
         ask.server.should_exit = True
         ask.thread.join(5.0)
         assert not ask.thread.is_alive()
-    assert capfd.readouterr().err == ""  # nothing was cut off
+    told = capfd.readouterr().err.splitlines()
+    assert [x for x in told if "compiling kernels" not in x] == []  # nothing was cut off
