@@ -6,6 +6,8 @@ Public names are imported when they are first used, so that `import acerl_np` is
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
+from typing import Any
 
 from acerl_np.support.version import __version__ as __version__
 
@@ -69,14 +71,18 @@ _NAMES = {name: module for module, names in _HOMES.items() for name in names.spl
 __all__ = sorted(_NAMES)
 
 
+def _load(package: dict[str, Any], homes: Mapping[str, str], name: str) -> object:
+    """Import a public name of a package where it is first asked for."""
+    if name not in homes:
+        raise AttributeError(f"module '{package['__name__']}' has no attribute {name!r}")
+    package[name] = getattr(importlib.import_module(f"acerl_np.{homes[name]}"), name)
+    return package[name]
+
+
 def __getattr__(name: str) -> object:
     if name == "evolution":  # needs no import of its own
         return importlib.import_module("acerl_np.evolution")
-    if name not in _NAMES:
-        raise AttributeError(f"module 'acerl_np' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"acerl_np.{_NAMES[name]}"), name)
-    globals()[name] = value
-    return value
+    return _load(globals(), _NAMES, name)
 
 
 def __dir__() -> list[str]:

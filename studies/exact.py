@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.commands import policy
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import load_instances
 from acerl_np.commands.shared.outputs import declare_outputs
@@ -458,10 +459,7 @@ def take_proven(
 
 
 OPTIONS: opt.Options = {
-    "": (opt.RECORDS_PLACE,),
-    opt.PLAY: (opt.TRAFFIC,),
-    opt.RECORDS: opt.READING,
-    opt.OBJECTIVE: opt.GOAL,
+    **policy.ACTIONS["bound"].options,
     opt.OUTPUT: (
         opt.OUT.but(help="the best schedules with their actions (JSON)"),
         *(opt.FORMAT, opt.FORCE),

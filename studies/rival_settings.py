@@ -12,7 +12,7 @@ import numpy as np
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.evaluation.published import COST_LIMIT
-from acerl_np.support.fields import Field
+from acerl_np.support.fields import Field, refuse
 from studies.jobs import Training, load_suites
 from studies.rivals.seeds import RivalConfig
 from studies.rivals.training import ALGORITHMS
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> None:
     rivals, steps, out = arguments.rivals or [*CANDIDATES], arguments.steps, Path(arguments.out)
     for name in rivals:
         if name not in CANDIDATES:
-            opt.refuse_option("--rivals", name, f"some of {', '.join(CANDIDATES)}")
+            refuse("--rivals", name, f"some of {', '.join(CANDIDATES)}")
     with tempfile.TemporaryDirectory() as folder:
         if arguments.quick:
             rivals, steps, out = ["ppo"], 1_000, Path(folder)

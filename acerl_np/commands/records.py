@@ -43,7 +43,7 @@ from acerl_np.problem.servable import (
 from acerl_np.problem.source import DELIMITERS, normalise
 from acerl_np.support import errors
 from acerl_np.support.errors import InputError, RecordError, describe, make_printable
-from acerl_np.support.fields import Field
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import (
     STDIN,
     FilePath,
@@ -557,7 +557,7 @@ def draw_shifts(
     for text in arguments.role:
         role, _, words = text.partition("=")
         if role not in ROLES or not words:
-            opt.refuse_option("--role", text, f"ROLE=SITES, a role of {', '.join(ROLES)}")
+            refuse("--role", text, f"ROLE=SITES, a role of {', '.join(ROLES)}")
         roles[role] = [word.strip() for word in words.split(",")]
     for role, places in find_roles(layout, roles).items():
         shown = ", ".join(name_place(layout, place) for place in places)
@@ -630,11 +630,11 @@ def make_name(pattern: str, k: int, name: str | None = None, n: str = "") -> str
     # A record's own name may hold braces, so the pattern is looked at and not what comes of it.
     if re.search("[{}]", left):
         expected = f"no braces but those of {', '.join([*known, '{k}'])}"
-        opt.refuse_option("--names", pattern, expected)
+        refuse("--names", pattern, expected)
     made = COUNTER.sub(lambda found: f"{k + int(found[1] or 0):02d}", pattern)
     made = re.sub(r"\{name\}|\{n\}", lambda found: known[found[0]], made) if known else made
     if not made or made in {".", ".."} or any(letter in made for letter in "/\\\0"):
-        opt.refuse_option("--names", made, "the name of a file")
+        refuse("--names", made, "the name of a file")
     return made
 
 

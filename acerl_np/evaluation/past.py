@@ -33,13 +33,6 @@ def play_past(past: Sequence[Assignments], playing: Playing) -> Trials:
     return Trials.of([item.instance for item in past], join_outcomes(played), playing.goal)
 
 
-def count_late(replay: Replay) -> int:
-    """Return how many tasks of a replay were finished after they were due."""
-    due = replay.ready + replay.assignments.instance.expiry
-    # Finishes are whole seconds; due times may be off by rounding.
-    return int(np.count_nonzero(replay.finish > due + 1e-9))
-
-
 def measure_utilisation(replay: Replay) -> float:
     """Return the share of the vehicles' time in the fleet, up to the makespan, in which they are busy."""
     present = replay.assignments.present

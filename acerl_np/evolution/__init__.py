@@ -5,7 +5,7 @@ Nothing here knows vehicles or tasks, so it serves any constrained black-box pro
 
 from __future__ import annotations
 
-import importlib
+import acerl_np
 
 _HOMES = {
     "evolution.distributions": "Adapt",
@@ -25,8 +25,4 @@ __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'acerl_np.evolution' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"acerl_np.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
+    return acerl_np._load(globals(), _MODULES, name)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from acerl_np.problem.columns import PAST, RECORD
-from acerl_np.problem.fields import FOLDS, DateFormat, make_date_format
+from acerl_np.problem.fields import FOLD_NAME, FOLDS, DateFormat, make_date_format
 from acerl_np.problem.json_tree import Key, at, is_name, names, part, refuse, text
 from acerl_np.problem.limits import MAX_ALIASES, MAX_NAME, MAX_NUMBER
 from acerl_np.problem.parting import find_parting
@@ -100,8 +100,7 @@ class Export:
         for own in fields(self):
             kind: Key = own.metadata["field"]
             if kind.reader is None:
-                option = "timezone ZONE,FOLD" if own.name == "fold" else own.name
-                name = f"{own.name} (--{option})"
+                name = FOLD_NAME if own.name == "fold" else f"{own.name} (--{own.name})"
                 Field.read(kind, name, getattr(self, own.name), InputError)
         self.make_date_format()
         find_parting(self.split)

@@ -66,6 +66,9 @@ MAX_FORMAT = 100
 
 FOLDS = ("earlier", "later")
 """Which moment is meant of those that a clock shows twice as it is put back."""
+FOLD_OPTION = "--timezone ZONE,FOLD"
+FOLD_NAME = f"fold ({FOLD_OPTION})"
+"""How a command takes it, and what errors call it."""
 
 TRIAL = datetime(2024, 5, 16, 17, 38, tzinfo=UTC)
 
@@ -185,7 +188,7 @@ def make_date_format(
     """
     clock = find_zone(zone)
     if fold is not None and clock is None:
-        refuse("fold (--timezone ZONE,FOLD)", fold, "timezone beside it", InputError)
+        refuse(FOLD_NAME, fold, "timezone beside it", InputError)
     if text is None or text in (EXCEL, SECONDS):
         return (
             None if text is None and clock is None else DateFormat(text or "", False, clock, fold)
@@ -240,7 +243,7 @@ def place_moment(moment: datetime, date_format: DateFormat | None, where: str) -
     earlier, later = (timezone(item.utcoffset() or timedelta()) for item in named)
     before, after = moment.replace(tzinfo=earlier), moment.replace(tzinfo=later)
     if before < after and date_format.fold is None:
-        which = f"--timezone ZONE,FOLD (fold=), FOLD {' or '.join(FOLDS)}"
+        which = f"{FOLD_OPTION} (fold=), FOLD {' or '.join(FOLDS)}"
         expected = f"an offset from UTC, or {which}: the clock of {date_format.zone} shows it twice"
         refuse(where, show_moment(moment), expected, RecordError)
     if before > after:

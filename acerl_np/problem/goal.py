@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.support.errors import ConfigError, InputError, describe
-from acerl_np.support.fields import MOST, Field, Several, refuse
+from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.fields import MOST, Field, Several, refuse, refuse_unknown
 from acerl_np.support.own import Own
 from acerl_np.support.trust import is_own_name, read_kept
 
@@ -257,9 +257,7 @@ class Goal:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Goal:
         """Build a goal from `to_dict`; what it names of a user's is found when it is asked for."""
-        if unknown := [name for name in data if name not in cls.__dataclass_fields__]:
-            known = ", ".join(cls.__dataclass_fields__)
-            raise ConfigError(f"goal: read the key {describe(unknown[0])}; expected {known}")
+        refuse_unknown(data, cls.__dataclass_fields__, "unknown key of a goal")
         own = {name: read_kept(data[name], name) for name in ("objective", "cost") if name in data}
         without_limit = {"cost_limit": math.inf} if data.get("cost_limit", 0.0) is None else {}
         return cls(**{**data, **own, **without_limit})

@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral, Real
@@ -30,6 +30,14 @@ NOUNS = {bool: "true or false", str: "a text", int: "a whole number", float: "a 
 def refuse(name: str, read: object, expected: str, error: type[Exception] = InputError) -> NoReturn:
     """Raise the one line of an error: what was read under a name, and what was expected."""
     raise error(f"{name}: read {describe(read)}; expected {expected}") from None
+
+
+def refuse_unknown(given: Iterable[Any], known: Collection[str], said: str) -> None:
+    """Refuse the first key that is not known, with those that are, and the nearest."""
+    for key in given:
+        if key not in known:
+            expected = f"expected one of {', '.join(known)}{suggest_name(str(key), known)}"
+            raise ConfigError(f"{describe(key)}: {said}; {expected}")
 
 
 @dataclass(frozen=True)
@@ -180,10 +188,7 @@ class Options:
             If a key is unknown or a value is not usable.
         """
         known = cls.list_fields()
-        for key in options:
-            if key not in known:
-                expected = f"expected one of {', '.join(known)}{suggest_name(str(key), known)}"
-                raise ConfigError(f"{describe(key)}: {cls.unknown}; {expected}")
+        refuse_unknown(options, known, cls.unknown)
         return cls(**options)
 
     @classmethod

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from acerl_np.commands.shared.options import refuse_option
 from acerl_np.problem import bundled, records
 from acerl_np.problem.choices import MAX_CHANGES, Commitment
 from acerl_np.problem.export import Export, read_mapping
@@ -19,6 +18,7 @@ from acerl_np.problem.layout import Layout, describe_traffic
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.support import errors
 from acerl_np.support.errors import InputError, LayoutError, LogWarning, RecordWarning
+from acerl_np.support.fields import refuse
 from acerl_np.support.files import FilePath, is_stream, path_exists
 
 TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
@@ -196,7 +196,7 @@ def load_instances(
         if when not in get_args(Commitment) or (
             most and not (most.isdecimal() and when == "pickup")
         ):
-            refuse_option("--commitment", text, "assignment, pickup or pickup:N")
+            refuse("--commitment", text, "assignment, pickup or pickup:N")
         if when == "pickup":
             found = commit_instances(found, when, int(most) if most else MAX_CHANGES)
     return found

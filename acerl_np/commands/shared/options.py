@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, NoReturn
 from acerl_np.problem.layout import TRAFFIC as WHERE
 from acerl_np.support.errors import (
     ConfigError,
-    InputError,
     describe,
     make_printable,
     suggest_name,
@@ -412,8 +411,3 @@ TEAM = (
 EFFORT = CommandOption(
     "--effort X", "factor on the work; 1 is about 7 s a record", number(0.001, 10.0), default=1.0
 )
-
-
-def refuse_option(name: str, read: object, expected: str) -> NoReturn:
-    """Raise the line that refuses the value of an option."""
-    raise InputError(f"{name}: read {describe(read)}; expected {expected}")

@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.commands.shared import inputs
-from acerl_np.commands.shared.options import refuse_option
 from acerl_np.commands.shared.progress import compile_ahead
 from acerl_np.problem import bundled
 from acerl_np.problem.goal import PAPER, Goal
@@ -24,7 +23,7 @@ from acerl_np.support.errors import (
     make_printable,
     suggest_name,
 )
-from acerl_np.support.fields import Field
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import path_exists
 from acerl_np.support.own import load_own
 from acerl_np.support.trust import is_own_name
@@ -71,14 +70,14 @@ def read_look(text: str) -> Look:
         field = LOOK.get(key)
         if field is None:
             expected = f"N, then one of {', '.join(list(LOOK)[1:])}{suggest_name(key, LOOK)}"
-            refuse_option("--lookahead", key, expected)
+            refuse("--lookahead", key, expected)
         kind: Any = field.kind if field.kind in (int, float) else str
         with suppress(ValueError):
             value = kind(value)
         found[key] = field.read(f"--lookahead: {key}", value, InputError)
     look = Look(**found)
     if not look.futures and (look.weights or look.reach):
-        refuse_option("--lookahead", text, "1 or more futures with weights and reach")
+        refuse("--lookahead", text, "1 or more futures with weights and reach")
     return look
 
 
@@ -233,7 +232,7 @@ def read_weights(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(",") if part.strip())
     except ValueError:
-        refuse_option("--objective", f"@{text}", "weights of priorities such as late@1,5")
+        refuse("--objective", f"@{text}", "weights of priorities such as late@1,5")
 
 
 def find_policy(name: str) -> Any:

@@ -239,7 +239,6 @@ def draw_own(decider, place, member):
     key, bits, normals = decider.noise_key, decider.bits, decider.normals
     value, shapes, rank = vectors.value[place], vectors.shapes, vectors.rank
     scale = np.float32(sigma / np.sqrt(np.float64(rank)))
-    value = value[: rank * shapes.sum()]
     low_rank.draw_vectors(noise, member, scale, rank, shapes, key, bits, normals, value)
     for k in range(rank):
         first, total = k * (shapes[0, 0] + shapes[0, 1]), np.float32(0.0)
