@@ -9,6 +9,8 @@ import threading
 from contextlib import contextmanager
 from itertools import count
 
+import pytest
+
 import acerl_np
 from acerl_np.live.service import Service
 from acerl_np.live.web import Page, make_server, open_door
@@ -30,6 +32,7 @@ PAGE = Page(*make_live_page(), describe_floor)
 @contextmanager
 def serving(log, layout=LAYOUT, *, wall=False, start=0.0, policy="nearest", **how):
     """A server in a thread; gives what asks it: method, path, body, headers -> status, text."""
+    pytest.importorskip("uvicorn", reason="needs the extra serve")
     make = acerl_np.Dispatcher.recover if log.exists() else acerl_np.Dispatcher
     dispatcher = make(layout, policy, audit=log, start=start)
     worker = Worker(Service(dispatcher, ahead=5.0 if wall else None), wall=wall)
