@@ -188,7 +188,7 @@ def describe_past(seat: Seat) -> list[str]:
     if n >= LEAST_TRIPS:
         how = f"(acerl-np floor edit LAYOUT --lengthen {factor:.3g})"
         lines.append(
-            f"Driving took {factor:.3f} ± {error:.3f} times as long as here, over {n} trips {how}."
+            f"Driving took {factor:.3f} (se {error:.3f}) times as long as here, over {n} trips {how}."
         )
     return lines
 

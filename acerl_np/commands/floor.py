@@ -445,7 +445,7 @@ def show_check(found: FloorCheck, layout: Layout, records: Sequence[Instance]) -
             factor, error, n = found.lengthening[k]
             if not math.isnan(factor):
                 lines.append(
-                    f"with nearest driving takes {factor:.3f} ± {error:.3f} times as long as where nobody "
+                    f"with nearest driving takes {factor:.3f} (se {error:.3f}) times as long as where nobody "
                     f"meets, over {n} trips (acerl-np floor edit LAYOUT --lengthen {factor:.3g})"
                 )
         for line in lines:

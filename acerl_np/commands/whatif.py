@@ -272,7 +272,7 @@ def render_rows(
         )
     n, trials = rows[0].trials.makespan.shape
     means = f"Means over {count(n, 'record')}, {count(trials, 'trial')} of each"
-    over = f"± standard error over the {'records' if n > 1 else 'trials'}"
+    over = f"se: standard error over the {'records' if n > 1 else 'trials'}"
     over = over if n * trials > 1 else "too few for a standard error"
     change = f"change: of {goal.objective}, to the base, which is what is given, record by record."
     return render(columns, lines, form), [f"{means}, {over}.", change]

@@ -88,8 +88,7 @@ class Difference(NamedTuple):
     """A paired difference over records: mean, its standard error, and both in % of the other's mean.
 
     Negative is less; the errors are nan for fewer than `LEAST_JUDGES`, the percentages where the other's
-    mean is 0. `errors` is two, and of few records as many as chance exceeds once in twenty times, one-sided,
-    by the t distribution.
+    mean is 0. `errors` of them are half the 95 % interval, by the t distribution.
     """
 
     amount: float
@@ -100,7 +99,7 @@ class Difference(NamedTuple):
 
     @property
     def sign(self) -> int | None:
-        """-1 less, 1 more by more than `errors` standard errors, 0 neither; None if that is unknown."""
+        """-1 less, 1 more if the 95 % interval excludes 0, 0 if it holds it; None if that is unknown."""
         if math.isnan(self.error):
             return None
         if abs(self.amount) <= max(self.errors * self.error, 1e-9):
@@ -119,5 +118,5 @@ def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
         from scipy.special import stdtrit
 
         error = float(difference.std(ddof=1)) / math.sqrt(len(difference))
-        errors = max(errors, float(stdtrit(len(difference) - 1, 1.0 - SIGNIFICANCE)))
+        errors = float(stdtrit(len(difference) - 1, 1.0 - SIGNIFICANCE / 2.0))
     return Difference(amount, error, amount * scale, error * scale, errors)

@@ -69,19 +69,37 @@ SHOWN = {
 }
 """Each measure's name in a sentence, the unit that a difference is shown in, and that of `Trials` in it."""
 
+INTERVAL = "95 % interval"
+
 TOLD = ("makespan", "tardiness", "late", "waiting")
 """Measures of which a verdict's sentences always speak."""
 
 
 def show_difference(amount: float, error: float, sign: str = "z") -> str:
     """Return a difference, with its standard error if known, in as many digits as these need."""
-    known = 0.0 if math.isnan(error) else error
-    if max(abs(amount), known) < 1e-9:
+    digits = _count_digits(amount, error)
+    if not digits:
         return "0"
-    least = abs(amount) if math.isnan(error) else max(error, 1e-3 * abs(amount))
-    digits = max(1, -math.floor(math.log10(least)))
     shown = f"{amount:{sign}.{digits}f}"
-    return shown if math.isnan(error) else f"{shown} ± {error:.{digits}f}"
+    return shown if math.isnan(error) else f"{shown} (se {error:.{digits}f})"
+
+
+def show_interval(change: Difference, unit: str = "") -> str:
+    """Return a difference with its 95 % interval: without sign where it is clear, else in brackets."""
+    amount, error, sign = change.amount, change.error, change.sign
+    digits, unit = _count_digits(amount, error), unit and f" {unit}"
+    if sign is None or not digits:
+        return f"{amount:+.{digits}f}{unit}" if digits else "0"
+    form, way = (f"z.{digits}f", sign) if sign else (f"+z.{digits}f", 1)
+    low, high = sorted(way * (amount + x * change.errors * error) for x in (-1.0, 1.0))
+    shown, interval = f"{way * amount:{form}}{unit}", f"{low:{form}} to {high:{form}}"
+    return f"{shown} ({INTERVAL} {interval})" if sign else f"({shown}, {INTERVAL} {interval})"
+
+
+def _count_digits(amount: float, error: float) -> int:
+    """Return the decimals that a difference needs, 0 where there is none."""
+    least = abs(amount) if math.isnan(error) else max(error, 1e-3 * abs(amount))
+    return max(1, -math.floor(math.log10(least))) if least > 1e-9 else 0
 
 
 def show_seconds(seconds: float) -> str:
@@ -173,7 +191,7 @@ class BadDay(NamedTuple):
         told = [(goal.objective, goal.unit, own.difference)]
         told += [("tardiness", "s", own.changes.get("tardiness"))]
         worse = [
-            f"in {name} by {show_difference(*change[:2])}{unit and f' {unit}'}"
+            f"in {name} by {show_interval(change, unit)}"
             for name, unit, change in told
             if change and change.sign == 1
         ]
@@ -260,20 +278,18 @@ class Verdict(NamedTuple):
             0: "no lower" if gains else "no better",
             1: "higher" if gains else "worse",
         }
-        sign, amount, error, unit = difference.sign, *difference[:2], goal.unit
+        sign, unit = difference.sign, goal.unit
         if goal.objective in SHOWN:
             unit = SHOWN[goal.objective][1]
         if goal.objective == "makespan":
-            (amount, error), unit = difference[2:4], "%"
-        unit = unit and f" {unit}"
+            difference, unit = Difference(*difference[2:4], *difference[2:]), "%"
+        shown = show_interval(difference, unit)
         if sign is None:
-            amount_shown = f"{goal.objective} {show_difference(amount, error, '+')}{unit}"
             where = f", {limit}" if goal.has_limit else ""
-            return f"too few records to tell ({amount_shown} beside {name}{where})", []
-        words = f"{word[sign]} than {name} in {goal.objective} "
-        shown = show_difference(abs(amount) if sign else amount, error)
-        words += f"by {shown}{unit}" if sign else f"({shown}{unit})"
-        if error == amount == 0.0:
+            told = f"{goal.objective} {shown} beside {name}{where}"
+            return f"too few records to tell ({told})", []
+        words = f"{word[sign]} than {name} in {goal.objective} {'by ' if sign else ''}{shown}"
+        if difference.error == difference.amount == 0.0:
             words = f"the same as {name} in {goal.objective} on every record"
         contrast = False
         if goal.has_limit and not inside and not rule_inside:
@@ -300,11 +316,11 @@ class Verdict(NamedTuple):
 def _tell(measure: str, change: Difference) -> str:
     """Return what happened to a measure, in words."""
     name, unit, _ = SHOWN[measure]
+    shown = show_interval(change, unit)
     if not change.sign:
-        shown = show_difference(change.amount, change.error, "+")
-        return f"{name} the same" if shown == "0" else f"{name}: no clear change ({shown} {unit})"
-    shown = show_difference(abs(change.amount), change.error)
-    return f"{name} {shown} {unit} {'less' if change.sign < 0 else 'more'}"
+        return f"{name} the same" if shown == "0" else f"{name}: no clear change {shown}"
+    amount, interval = shown.split(" (")
+    return f"{name} {amount} {'less' if change.sign < 0 else 'more'} ({interval}"
 
 
 class Group(NamedTuple):

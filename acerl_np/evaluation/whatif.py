@@ -277,7 +277,7 @@ def what_if(
     policies : mapping, optional
         What `evaluate_policy` takes, by labels; or several rules' names, of which the best is played: of a
         record that of all other records in all settings, unless another is better on those of the setting by
-        two errors; of a single record `nearest`, or the first. By default the best of `BASELINES`, and
+        its 95 % interval; of a single record `nearest`, or the first. By default the best of `BASELINES`, and
         `STANDING`.
     playing : Playing, optional
         By default a trial of each record.
@@ -381,7 +381,7 @@ def _choose_best(
     """Return which rules are the best in setting k, and the trials of each shift by its rule.
 
     That of a shift is the best on all other shifts of all settings, unless another is better on those of this
-    setting by two errors; of a single record it is `nearest`.
+    setting by its 95 % interval; of a single record it is `nearest`.
     """
     results, n = played[k], len(next(iter(played[k].values())).instances)
     best = [NEAREST if NEAREST in results else next(iter(results))] * n
@@ -426,8 +426,8 @@ class Target(NamedTuple):
         """Return a row's mean of the measure with its error."""
         mean, error = row.measure(self.measure)
         digits = 1 if max(mean, self.limit) >= 1.0 else 2
-        shown = f"{mean:.{digits}f}" + ("" if math.isnan(error) else f" ± {error:.{digits}f}")
-        return f"{shown} {UNITS[self.measure]}"
+        shown = f"{mean:.{digits}f} {UNITS[self.measure]}"
+        return shown if math.isnan(error) else f"{shown} (se {error:.{digits}f})"
 
 
 def find_varied(rows: Sequence[Row]) -> list[str]:

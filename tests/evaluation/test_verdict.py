@@ -84,7 +84,8 @@ def test_paired_differences_and_their_errors_by_hand():
     assert found.error == pytest.approx(math.sqrt(38.0 / 5.0))
     assert found.percent == pytest.approx(-2.0)  # of a mean of 300
     assert found.percent_error == pytest.approx(math.sqrt(38.0 / 5.0) / 3.0)
-    assert found.sign == -1  # 6 is beyond two errors of 2.757
+    assert found.errors == pytest.approx(2.776, abs=1e-3)  # Student's t for a 95 % interval of five
+    assert found.sign == 0  # 6 is within 2.776 errors of 2.757
     few = compare_paired([90.0, 196.0, 302.0, 386.0], other[:4])
     assert few.amount == pytest.approx(-6.5)
     assert math.isnan(few.error) and few.sign is None
@@ -99,31 +100,33 @@ def make_row(label, tardiness=20.0, difference=None, unfinished=0):
     return VerdictRow(label, make_trials(makespan, [tardiness] * 18), changes)
 
 
+OF = "95 % interval"
 UNKNOWN = "too few records to tell (makespan -4.2 % beside NVF, "
 NOISED = "15 noised copies of the training records, not unseen ones"
 COPIES = {"n": 15, "kind": "noised", "place": NOISED}
 OVER, BOTH, RULE = {"own": 60.0}, {"own": 60.0, "rule": 50.0}, {"rule": 50.0}
 KEPT = "within the limit, as NVF is not"
+LESS = f"in makespan by 4.2 % ({OF} 2.6 to 5.8)"
+EVEN = f"in makespan (-0.1 %, {OF} -1.7 to +1.5)"
+FINE = f"(-0.04 %, {OF} -0.10 to +0.02)"
 SENTENCES = [
-    (-4.2, 0.8, {}, "better than NVF in makespan by 4.2 ± 0.8 % and within the limit"),
-    (-0.1, 0.3, {}, "no better than NVF in makespan (-0.1 ± 0.3 %) and within the limit"),
-    (-0.04, 0.3, {}, "no better than NVF in makespan (0.0 ± 0.3 %) and within the limit"),
-    (-0.04, 0.03, {}, "no better than NVF in makespan (-0.04 ± 0.03 %) and within the limit"),
+    (-4.2, 0.8, {}, f"better than NVF {LESS} and within the limit"),
+    (-0.1, 0.8, {}, f"no better than NVF {EVEN} and within the limit"),
+    (-0.04, 0.03, {}, f"no better than NVF in makespan {FINE} and within the limit"),
     (0.0, 0.0, {}, "the same as NVF in makespan on every record and within the limit"),
-    (-1.6, 0.8, {}, "no better than NVF in makespan (-1.6 ± 0.8 %) and within the limit"),
-    (1.7, 0.8, {}, "worse than NVF in makespan by 1.7 ± 0.8 % and within the limit"),
+    (1.7, 0.8, {}, f"worse than NVF in makespan by 1.7 % ({OF} 0.1 to 3.3) and within the limit"),
     (-4.2, math.nan, {"n": 3, "place": "3 unseen records"}, f"{UNKNOWN}within the limit)"),
     (-4.2, math.nan, {**OVER, "n": 1, "place": "1 unseen record"}, f"{UNKNOWN}over the limit)"),
-    (-4.2, 0.8, COPIES, "better than NVF in makespan by 4.2 ± 0.8 % and within the limit"),
+    (-4.2, 0.8, COPIES, f"better than NVF {LESS} and within the limit"),
     # Who is over the limit is never better.
-    (-4.2, 0.8, OVER, "lower than NVF in makespan by 4.2 ± 0.8 %, but over the limit"),
-    (-0.1, 0.8, OVER, "no better than NVF in makespan (-0.1 ± 0.8 %) and over the limit"),
-    (4.2, 0.8, OVER, "worse than NVF in makespan by 4.2 ± 0.8 % and over the limit"),
-    (-4.2, 0.8, BOTH, "lower than NVF in makespan by 4.2 ± 0.8 %, both over the limit"),
-    (4.2, 0.8, BOTH, "worse than NVF in makespan by 4.2 ± 0.8 %, both over the limit"),
-    (-4.2, 0.8, RULE, f"better than NVF in makespan by 4.2 ± 0.8 % and {KEPT}"),
-    (-0.1, 0.8, RULE, f"no lower than NVF in makespan (-0.1 ± 0.8 %), but {KEPT}"),
-    (4.2, 0.8, RULE, f"higher than NVF in makespan by 4.2 ± 0.8 %, but {KEPT}"),
+    (-4.2, 0.8, OVER, f"lower than NVF {LESS}, but over the limit"),
+    (-0.1, 0.8, OVER, f"no better than NVF {EVEN} and over the limit"),
+    (4.2, 0.8, OVER, f"worse than NVF {LESS} and over the limit"),
+    (-4.2, 0.8, BOTH, f"lower than NVF {LESS}, both over the limit"),
+    (4.2, 0.8, BOTH, f"worse than NVF {LESS}, both over the limit"),
+    (-4.2, 0.8, RULE, f"better than NVF {LESS} and {KEPT}"),
+    (-0.1, 0.8, RULE, f"no lower than NVF {EVEN}, but {KEPT}"),
+    (4.2, 0.8, RULE, f"higher than NVF {LESS}, but {KEPT}"),
 ]
 
 
@@ -154,8 +157,11 @@ def test_a_bad_day_says_what_is_worse_by_two_errors():
     latest = "; its worst task is 900 s late, that of nearest 80 s."
     begins = "With demand x 1.3 the policy is worse than nearest in "
     assert say((-3.0, 1.0), (1.9, 1.0)) == ""
-    assert say((-3.0, 1.0), (2.1, 1.0)) == f"{begins}tardiness by 2.1 ± 1.0 s{latest}"
-    both = f"{begins}late+0.05*tardiness by 3.0 ± 1.0, in tardiness by 2.1 ± 1.0 s{latest}"
+    assert say((-3.0, 1.0), (2.1, 1.0)) == f"{begins}tardiness by 2.1 s ({OF} 0.1 to 4.1){latest}"
+    both = (
+        f"{begins}late+0.05*tardiness by 3.0 ({OF} 1.0 to 5.0), "
+        f"in tardiness by 2.1 s ({OF} 0.1 to 4.1){latest}"
+    )
     assert say((3.0, 1.0), (2.1, 1.0)) == both
 
 
@@ -170,40 +176,47 @@ def write_sentence(goal, **changes):
 
 
 LATE, BOUND = Goal("late"), Goal("late", cost_limit=50.0)
-STILL = "no clear change (+1.0 ± 2.0"
-SAME = "no better than NVF in makespan (1.0 ± 2.0 %) and within the limit"
+STILL = f"no clear change (+1.0 s, {OF} -3.0 to +5.0)"
+SAME = f"no better than NVF in makespan (+1.0 %, {OF} -3.0 to +5.0) and within the limit"
 FURTHER = [
     (PAPER, {}, f"{SAME}."),
     # Nothing that has changed goes unsaid.
-    (PAPER, {"tardiness": (-37.1, 2.0)}, f"{SAME}, but tardiness 37.1 ± 2.0 s less."),
+    (
+        PAPER,
+        {"tardiness": (-37.1, 2.0)},
+        f"{SAME}, but tardiness 37.1 s less ({OF} 33.1 to 41.1).",
+    ),
     (
         PAPER,
         {"tardiness": (37.1, 2.0), "empty": (3.0, 0.04)},
-        f"{SAME}, and tardiness 37.1 ± 2.0 s more, empty metres 3.00 ± 0.04 points more.",
+        f"{SAME}, and tardiness 37.1 s more ({OF} 33.1 to 41.1), "
+        f"empty metres 3.00 points more ({OF} 2.92 to 3.08).",
     ),
     (
         PAPER,
         {"makespan": (-9.0, 2.0), "tardiness": (9.0, 2.0), "late": (-3.0, 1.0)},
-        "better than NVF in makespan by 9.0 ± 2.0 % and within the limit, but tardiness 9.0 ± 2.0 s "
-        "more. Late tasks 3.0 ± 1.0 points less.",
+        f"better than NVF in makespan by 9.0 % ({OF} 5.0 to 13.0) and within the limit, but tardiness 9.0 s "
+        f"more ({OF} 5.0 to 13.0). Late tasks 3.0 points less ({OF} 1.0 to 5.0).",
     ),
     (
         LATE,
         {"late": (-3.0, 1.0), "waiting": (0.0, 0.0)},
-        f"better than NVF in late by 3.0 ± 1.0 points. Makespan: {STILL} s). Tardiness: {STILL} s). "
+        f"better than NVF in late by 3.0 points ({OF} 1.0 to 5.0). Makespan: {STILL}. Tardiness: {STILL}. "
         "Waiting the same.",
     ),
     (
         BOUND,
         {"late": (3.0, 1.0), "makespan": (-5.0, 1.0)},
-        "worse than NVF in late by 3.0 ± 1.0 points and within the limit, but makespan 5.0 ± 1.0 s less. "
-        f"Tardiness: {STILL} s). Waiting: {STILL} s).",
+        f"worse than NVF in late by 3.0 points ({OF} 1.0 to 5.0) and within the limit, but "
+        f"makespan 5.0 s less ({OF} 3.0 to 7.0). "
+        f"Tardiness: {STILL}. Waiting: {STILL}.",
     ),
     (
         SUM,
         {"value": (-0.5, 0.02), "late": (0.9, 0.2)},
-        "better than NVF in late+0.05*tardiness by 0.50 ± 0.02, but late tasks 0.9 ± 0.2 points more. "
-        f"Makespan: {STILL} s). Tardiness: {STILL} s). Waiting: {STILL} s).",
+        f"better than NVF in late+0.05*tardiness by 0.50 ({OF} 0.46 to 0.54), but "
+        f"late tasks 0.9 points more ({OF} 0.5 to 1.3). "
+        f"Makespan: {STILL}. Tardiness: {STILL}. Waiting: {STILL}.",
     ),
     (LATE, {"late": (-3.0, math.nan)}, "too few records to tell (late -3.0 points beside NVF)."),
 ]
@@ -240,8 +253,8 @@ def test_words_agree_with_signs(goal, value, changes, own, other):
         shown = {"late": "late tasks", "empty": "empty metres"}.get(name, name)
         if name != goal.objective and change.sign:
             word = "less" if change.sign < 0 else "more"
-            assert re.search(rf"{shown} [\d.]+ ± [\d.]+ \w+ {word}", text, re.IGNORECASE)
-    assert "0.0 ± 0.0" not in text
+            assert re.search(rf"{shown} [\d.]+ \w+ {word} \(95 % ", text, re.IGNORECASE)
+    assert "0.0 to +0.0" not in text
 
 
 # Records that are held back

@@ -153,31 +153,32 @@ def test_answers_name_the_smallest_fleet_and_the_one_that_misses():
     for rows, answer in (
         (
             make_rows({3: [0.2, 0.3], 4: [0.05, 0.05], 5: [0.011, 0.013], 6: [0.0, 0.0]}),
-            "reached with 5 vehicles, 1.2 ± 0.1 %, not with 4 vehicles, 5.0 ± 0.0 %.",
+            "reached with 5 vehicles, 1.2 % (se 0.1), not with 4 vehicles, 5.0 % (se 0.0).",
         ),
         (
             make_rows({1: unfinished, 2: [0.03, 0.04]}),
-            "not reached; closest with 2 vehicles, 3.5 ± 0.5 %.",
+            "not reached; closest with 2 vehicles, 3.5 % (se 0.5).",
         ),
         (
             make_rows({1: [0.001, 0.02], 2: [0.0, 0.0]}),
-            "reached with 1 vehicle, 1.1 ± 0.9 % (1 vehicle: within two standard errors of the limit, "
+            "reached with 1 vehicle, 1.1 % (se 0.9) (1 vehicle: within two standard errors of the limit, "
             "more records would tell).",
         ),
         # Of a larger fleet that misses again the smaller one's answer is not all.
         (
             make_rows({k: [x, x] for k, x in {3: 0.2, 4: 0.01, 5: 0.05, 6: 0.0, 7: 0.3}.items()}),
-            "reached with 4 vehicles, 1.0 ± 0.0 %, not with 3 vehicles, 20.0 ± 0.0 % "
-            "and not with 5 vehicles, 5.0 ± 0.0 % and not with 7 vehicles, 30.0 ± 0.0 %.",
+            "reached with 4 vehicles, 1.0 % (se 0.0), not with 3 vehicles, 20.0 % (se 0.0) "
+            "and not with 5 vehicles, 5.0 % (se 0.0) and not with 7 vehicles, 30.0 % (se 0.0).",
         ),
         (
             make_rows({"off": [0.0, 0.0], "beside": [0.01, 0.01], "lane": [0.1, 0.1]}, "traffic"),
-            "reached with traffic beside, 1.0 ± 0.0 %, not with traffic lane, 10.0 ± 0.0 %.",
+            "reached with traffic beside, 1.0 % (se 0.0), not with traffic lane, 10.0 % (se 0.0).",
         ),
         # Of demand it is the most, and a rule that was chosen is named.
         (
             [replace(row, rules=("nearest", "opentcs")) for row in demand],
-            "reached with demand 1.2 (nearest), 1.0 ± 0.0 %, not with demand 1.4 (nearest), 10.0 ± 0.0 %.",
+            "reached with demand 1.2 (nearest), 1.0 % (se 0.0), "
+            "not with demand 1.4 (nearest), 10.0 % (se 0.0).",
         ),
     ):
         assert answer_target(rows, Target.read("late<2%")) == [f"late below 2 %, mine: {answer}"]

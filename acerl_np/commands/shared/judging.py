@@ -86,20 +86,20 @@ def begins_general(trainer: Any) -> bool:
 
 
 def keep_better(trainer: ACERL, verdict: Verdict, folder: Path) -> str:
-    """Keep `general` as the policy unless the training is better by two errors; say which is kept."""
+    """Keep `general` as the policy unless the training is clearly better; say which is kept."""
     from acerl_np.evaluation.metrics import LEAST_JUDGES, compare_paired
-    from acerl_np.evaluation.verdict import show_difference
+    from acerl_np.evaluation.verdict import show_interval
     from acerl_np.policies.general import find_set, make_general
 
     known = next(row for row in verdict.rows if row.label == "general")
     own = compare_paired(verdict.policy.trials.mean("value"), known.trials.mean("value"))
-    shown = f"{verdict.goal.objective} {show_difference(own.amount, own.error, '+')}"
+    shown = f"in {verdict.goal.objective} {'by ' if own.sign else ''}{show_interval(own)}"
     if verdict.kind == "noised":
         why = f"fewer than {LEAST_JUDGES} different records have trained"
     elif own.sign == -1:
-        return f"Kept: the training, better than general by two errors ({shown})."
+        return f"Kept: the training, better than general {shown}."
     else:
-        why = f"the training is not better by two errors ({shown})"
+        why = f"the training is {'worse' if own.sign else 'not clearly better'} {shown}"
     make_general(find_set(trainer.instances, verdict.goal)).save(folder / "policy.npz")
     return f"Kept: general, as {why}; the training is in {folder / 'run.npz'}."
 

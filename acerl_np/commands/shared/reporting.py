@@ -16,7 +16,7 @@ from acerl_np.commands.shared.verdict_tables import render_verdict
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.left_out import describe_left_out
 from acerl_np.evaluation.metrics import compare_paired, standard_error
-from acerl_np.evaluation.verdict import show_difference
+from acerl_np.evaluation.verdict import show_difference, show_interval
 from acerl_np.pictures.report import draw_dots, write_report
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
@@ -94,13 +94,11 @@ def report_policies(
     ]
     for label, other in zip(labels[1:], values[1:], strict=True):
         change = compare_paired(values[0], other)
-        told = show_difference(abs(change.amount), change.error)
-        if not change.sign:
-            told = show_difference(change.amount, change.error, "+")
+        told = show_interval(change)
         words: dict[int | None, str] = {
             -1: f"{told} less than",
             1: f"{told} more than",
-            0: f"No clear difference ({told}) to",
+            0: f"No clear difference {told} to",
             None: f"Too few records to tell ({told}) from",
         }
         lines.append(f"{words[change.sign]} {label}.")

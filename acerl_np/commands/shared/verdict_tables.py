@@ -65,7 +65,7 @@ def render_verdict(verdict: Verdict, form: str = "text", *, more: bool) -> list[
             shown.append({"policy": row.label, **cells})
     difference = verdict.policy.difference
     unknown = difference is None or difference.sign is None
-    error = "too few records for an error" if unknown else "± standard error"
+    error = "too few records for an error" if unknown else "(se: its standard error)"
     what = "less that of the rule, record by record"
     lines.append(f"Beside {best}, the best rule on the training records: {what}, {error}")
     lines.append(render(columns, shown, form))
