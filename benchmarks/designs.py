@@ -6,8 +6,11 @@ The optimum is the best published, or where the bounds here differ the best that
 
 from __future__ import annotations
 
+import ast
+import math
+import re
 from collections.abc import Callable, Sequence
-from math import cos, exp, log, log10, pi, radians, sin, sqrt
+from math import cos, log, log10, pi, radians, sin, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,24 +18,118 @@ import numpy as np
 Evaluated = tuple[float, list[float]]
 
 
-class Design(NamedTuple):
-    """A problem: function of a list of numbers, bounds, the best known cost, positions of whole numbers."""
+class Named(NamedTuple):
+    """A problem: value and constraints g <= 0 of a point, of which the last `equalities` are h = 0.
 
-    evaluate: Callable[[list[float]], Evaluated]
-    lower: Sequence[float]
-    upper: Sequence[float]
+    `near` is how far above the optimum counts as solved. Without a start searches begin at random points of
+    the box; `judge` evaluates the final mean, where values mean nothing.
+    """
+
+    evaluate: Callable[[Any], Evaluated]
     optimum: float
+    lower: Sequence[float] = ()
+    upper: Sequence[float] = ()
     integers: tuple[int, ...] = ()
+    near: float = 1e-5
+    start: Sequence[float] = ()
+    equalities: int = 0
+    budget: int = 20_000
+    population: int = 8
+    judge: Callable[[Any], float] | None = None
 
 
-DESIGNS: dict[str, Design] = {}
+def read_row(row: str) -> Named:
+    """Return a problem of a table: optimum, start or box, value, equalities, inequalities.
+
+    They are of the parameters a, b, ...; # stands before the box of one that is a whole number.
+    """
+    optimum, points, value, equal, *rest = (part.strip() for part in row.split("|"))
+    code = compile(f"(({value}), [{', '.join(filter(None, [*rest, equal]))}])", row, "eval")
+    m = len(ast.parse(f"[{equal}]", mode="eval").body.elts)  # type: ignore[attr-defined]
+
+    def evaluate(x: Any) -> Evaluated:
+        return eval(code, vars(math) | dict(zip("abcdefghijk", map(float, x), strict=False)))
+
+    each = points.split(",")
+    sides = [*zip(*(map(float, one.strip(" #").split(":")) for one in each), strict=True)]
+    where = {"start": sides[0]} if len(sides) == 1 else {"lower": sides[0], "upper": sides[1]}
+    whole = tuple(k for k, one in enumerate(each) if "#" in one)
+    return Named(evaluate, float(optimum), integers=whole, equalities=m, **where)  # type: ignore[arg-type]
 
 
-def design(*rest: Any, name: str = "") -> Callable[[Any], Any]:
+def read_table(text: str) -> dict[str, Named]:
+    """Return the problems of a table by name; comments are dropped."""
+    rows = re.split(r"\n(?=\w)", re.sub(r"\n *# .*", "", text).strip())
+    return {name.strip(): read_row(rest) for name, _, rest in (row.partition("|") for row in rows)}
+
+
+DESIGNS = read_table("""
+spring | 0.0126652328 | 0.05:2, 0.25:1.3, 2:15 | (c + 2) * b * a**2
+    # of tension and compression: Arora 1989
+    | | 1 - b**3 * c / (71785 * a**4),
+        (4 * b**2 - a * b) / (12566 * (b * a**3 - a**4)) + 1 / (5108 * a**2) - 1,
+        1 - 140.45 * a / (b**2 * c), (a + b) / 1.5 - 1
+three bars | 263.895843 | 0:1, 0:1 | 100 * (2 * sqrt(2) * a + b)
+    # truss: Nowacki 1974
+    | | 2 * (sqrt(2) * a + b) / (sqrt(2) * a**2 + 2 * a * b + 1e-300) - 2,
+        2 * b / (sqrt(2) * a**2 + 2 * a * b + 1e-300) - 2, 2 / (sqrt(2) * b + a + 1e-300) - 2
+cantilever | 1.3399563 | 0.01:100, 0.01:100, 0.01:100, 0.01:100, 0.01:100
+    # hollow, of five blocks: Svanberg 1987
+    | 0.0624 * (a + b + c + d + e) | | 61 / a**3 + 37 / b**3 + 19 / c**3 + 7 / d**3 + 1 / e**3 - 1
+column | 26.4994968915 | 2:14, 0.2:0.8 | 9.8 * a * b + 2 * a
+    # tubular: Rao 1996
+    | | 2500 / (pi * a * b * 500) - 1,
+        8 * 2500 * 250**2 / (pi**3 * 0.85e6 * a * b * (a**2 + b**2)) - 1
+car side | 22.8429691991 | 0.5:1.5, 0.5:1.5, 0.5:1.5, 0.5:1.5, 0.5:1.5, 0.5:1.5, 0.5:1.5,
+                           0.192:0.345, 0.192:0.345, -30:30, -30:30
+    # side impact of a car: Gu et al. 2001
+    | 1.98 + 4.9 * a + 6.67 * b + 6.98 * c + 4.01 * d + 1.78 * e + 2.73 * g | |
+        0.16 - 0.3717 * b * d - 0.00931 * b * j - 0.484 * c * i + 0.01343 * f * j,
+        -0.059 - 0.0159 * a * b - 0.188 * a * h - 0.019 * b * g + 0.0144 * c * e
+            + 0.0008757 * e * j + 0.08045 * f * i + 0.00139 * h * k + 0.00001575 * j * k,
+        0.74 - 0.61 * b - 0.163 * c * h + 0.001232 * c * j - 0.166 * g * i + 0.227 * b**2 - 0.32,
+        -3.02 + 3.818 * c - 4.2 * a * b + 0.0207 * e * j + 6.63 * f * i - 7.77 * g * h
+            + 0.32 * i * j,
+        1.86 + 2.95 * c + 0.1792 * j - 5.057 * a * b - 11 * b * h - 0.0215 * e * j
+            - 9.98 * g * h + 22 * h * i,
+        14.36 - 9.9 * b - 12.9 * a * h + 0.1107 * c * j,
+        0.72 - 0.5 * d - 0.19 * b * c - 0.0122 * d * j + 0.009325 * f * j + 0.000191 * k**2,
+        0.68 - 0.674 * a * b - 1.95 * b * h + 0.02054 * c * j - 0.0198 * d * j + 0.028 * f * j,
+        0.75 - 0.489 * c * g - 0.843 * e * f + 0.0432 * i * j - 0.0556 * i * k - 0.000786 * k**2
+compressor | 2964895.4173 | 20:50, 1:10, 20:50, 0.1:60
+    # gas transmission: Beightler and Phillips 1976
+    | 8.61e5 * a**0.5 * b * c ** (-2 / 3) * d**-0.5 + 3.69e4 * c + 7.72e8 / a * b**0.219
+        - 765.43e6 / a | | (d + 1) / b**2 - 1
+synthesis of two | 2.0 | 0:1.6, #0:1 | 2 * a + b
+    # processes, a yes or no: Kocis and Grossmann 1988
+    | | 1.25 - a**2 - b, a + b - 1.6
+flow sheet | 1.0765430833 | 0.2:1, -2.22554:-1, #0:1 | 5 * (a - 0.5) ** 2 + 0.8 - 0.7 * c
+    # of a process: Floudas 1995
+    | | -exp(a - 0.2) - b, b + 1.1 * c + 1, a - c - 0.2
+process design | 26887.4221 | 27:45, 27:45, 27:45, #78:102, #33:45
+    # Himmelblau's, with two whole numbers: Dua et al.
+    | -5.357854 * a**2 - 0.835689 * d * c - 37.29329 * d + 40792.141 | |
+        85.334407 + 0.0056858 * e * c + 0.0006262 * d * b - 0.0022053 * d * d * c - 92,
+        80.51249 + 0.0071317 * e * c + 0.0029955 * d * b + 0.0021813 * a**2 - 110,
+        9.300961 + 0.0047026 * d * b + 0.0012547 * d * a + 0.0019085 * a * b - 25
+concrete beam | 358.922063691 | 0.2:15, #28:40, 5:10 | 29.4 * a + 0.6 * b * c
+    # with steel of any area: Amir and Hasegawa 1989
+    | | b / c - 4, 180 + 7.375 * a**2 / c - a * b
+two bars | 1.50865241 | 0.2:4, 0.1:1.6 | a * sqrt(1 + b**2)
+    # truss: Svanberg 1987
+    | | 0.124 * sqrt(1 + b**2) * (8 / a + 1 / (a * b)) - 1,
+        0.124 * sqrt(1 + b**2) * (8 / a - 1 / (a * b)) - 1
+""")
+
+
+def design(
+    lower: Sequence[float], upper: Sequence[float], optimum: float, *whole: Any, name: str = ""
+) -> Callable[[Any], Any]:
     """Enter a function among the designs, by its own name if it has no other one."""
 
     def enter(evaluate: Any) -> Any:
-        DESIGNS[name or evaluate.__name__.replace("_", " ")] = Design(evaluate, *rest)
+        own = name or evaluate.__name__.replace("_", " ")
+        DESIGNS[own] = Named(evaluate, optimum, lower, upper, *whole)
         return evaluate
 
     return enter
@@ -56,18 +153,6 @@ def welded_beam(x: list[float]) -> Evaluated:
         65856000 / (30e6 * b * t**3) - 0.25,
         1 - load / 6000,
         0.10471 * h**2 + 0.04811 * t * b * (14 + length) - 5,
-    ]
-
-
-@design([0.05, 0.25, 2], [2, 1.3, 15], 0.0126652328)
-def spring(x: list[float]) -> Evaluated:
-    """Tension and compression spring: Arora 1989."""
-    d, w, n = x
-    return (n + 2) * w * d**2, [
-        1 - w**3 * n / (71785 * d**4),
-        (4 * w**2 - d * w) / (12566 * (w * d**3 - d**4)) + 1 / (5108 * d**2) - 1,
-        1 - 140.45 * d / (w**2 * n),
-        (d + w) / 1.5 - 1,
     ]
 
 
@@ -107,25 +192,6 @@ def reducer(x: list[float]) -> Evaluated:
     ]
 
 
-@design([0, 0], [1, 1], 263.895843)
-def three_bars(x: list[float]) -> Evaluated:
-    """Truss of three bars: Nowacki 1974."""
-    a, b = x
-    under = sqrt(2) * a**2 + 2 * a * b + 1e-300
-    return 100 * (2 * sqrt(2) * a + b), [
-        2 * (sqrt(2) * a + b) / under - 2,
-        2 * b / under - 2,
-        2 / (sqrt(2) * b + a + 1e-300) - 2,
-    ]
-
-
-@design([0.01] * 5, [100] * 5, 1.3399563)
-def cantilever(x: list[float]) -> Evaluated:
-    """Hollow cantilever of five blocks: Svanberg 1987."""
-    powers = (61, 37, 19, 7, 1)
-    return 0.0624 * sum(x), [sum(p / side**3 for p, side in zip(powers, x, strict=True)) - 1]
-
-
 @design([10, 10, 0.9, 0.9], [50, 80, 5, 5], 0.0130741188, name="I-beam")
 def i_beam(x: list[float]) -> Evaluated:
     """I-beam of the least deflection: Gold and Krishnamurty 1997."""
@@ -135,16 +201,6 @@ def i_beam(x: list[float]) -> Evaluated:
     first = w * inner**3 + 2 * b * f * (4 * f**2 + 3 * h * inner)
     stress = 180_000 * h / first + 15_000 * b / (inner * w**3 + 2 * f * b**3)
     return 5000 / inertia, [2 * b * f + w * inner - 300, stress - 6]
-
-
-@design([2, 0.2], [14, 0.8], 26.4994968915)
-def column(x: list[float]) -> Evaluated:
-    """Tubular column: Rao 1996."""
-    d, t = x
-    return 9.8 * d * t + 2 * d, [
-        2500 / (pi * d * t * 500) - 1,
-        8 * 2500 * 250**2 / (pi**3 * 0.85e6 * d * t * (d**2 + t**2)) - 1,
-    ]
 
 
 @design([0] * 4, [100, 100, 100, 5], 6.8429580)
@@ -184,44 +240,6 @@ def piston_lever(x: list[float]) -> Evaluated:
     ]
 
 
-@design([0.5] * 7 + [0.192] * 2 + [-30] * 2, [1.5] * 7 + [0.345] * 2 + [30] * 2, 22.8429691991)
-def car_side(x: list[float]) -> Evaluated:
-    """Side impact of a car: Gu et al. 2001."""
-    a, b, c, d, e, f, g, h, i, j, k = x
-    return 1.98 + 4.9 * a + 6.67 * b + 6.98 * c + 4.01 * d + 1.78 * e + 2.73 * g, [
-        0.16 - 0.3717 * b * d - 0.00931 * b * j - 0.484 * c * i + 0.01343 * f * j,
-        -0.059
-        - 0.0159 * a * b
-        - 0.188 * a * h
-        - 0.019 * b * g
-        + 0.0144 * c * e
-        + 0.0008757 * e * j
-        + 0.08045 * f * i
-        + 0.00139 * h * k
-        + 0.00001575 * j * k,
-        0.74 - 0.61 * b - 0.163 * c * h + 0.001232 * c * j - 0.166 * g * i + 0.227 * b**2 - 0.32,
-        -3.02
-        + 3.818 * c
-        - 4.2 * a * b
-        + 0.0207 * e * j
-        + 6.63 * f * i
-        - 7.77 * g * h
-        + 0.32 * i * j,
-        1.86
-        + 2.95 * c
-        + 0.1792 * j
-        - 5.057 * a * b
-        - 11 * b * h
-        - 0.0215 * e * j
-        - 9.98 * g * h
-        + 22 * h * i,
-        14.36 - 9.9 * b - 12.9 * a * h + 0.1107 * c * j,
-        0.72 - 0.5 * d - 0.19 * b * c - 0.0122 * d * j + 0.009325 * f * j + 0.000191 * k**2,
-        0.68 - 0.674 * a * b - 1.95 * b * h + 0.02054 * c * j - 0.0198 * d * j + 0.028 * f * j,
-        0.75 - 0.489 * c * g - 0.843 * e * f + 0.0432 * i * j - 0.0556 * i * k - 0.000786 * k**2,
-    ]
-
-
 @design([1] * 4, [16] * 4, 1625.44275908)
 def thrust_bearing(x: list[float]) -> Evaluated:
     """Hydrostatic thrust bearing: Siddall 1982; viscosity in millionths."""
@@ -243,46 +261,6 @@ def thrust_bearing(x: list[float]) -> Evaluated:
         0.0307 / (386.4 * pressure) * (q / (2 * pi * r * film)) - 0.001,
         load / (pi * (r**2 - inner**2) + 1e-300) - 5000,
     ]
-
-
-@design([20, 1, 20, 0.1], [50, 10, 50, 60], 2964895.4173)
-def compressor(x: list[float]) -> Evaluated:
-    """Gas transmission: Beightler and Phillips 1976."""
-    a, b, c, d = x
-    cost = 8.61e5 * a**0.5 * b * c ** (-2 / 3) * d**-0.5 + 3.69e4 * c
-    return cost + 7.72e8 / a * b**0.219 - 765.43e6 / a, [(d + 1) / b**2 - 1]
-
-
-@design([0, 0], [1.6, 1], 2.0, (1,), name="synthesis of two")
-def synthesis_two(x: list[float]) -> Evaluated:
-    """Process synthesis with a yes or no: Kocis and Grossmann 1988."""
-    return 2 * x[0] + x[1], [1.25 - x[0] ** 2 - x[1], x[0] + x[1] - 1.6]
-
-
-@design([0.2, -2.22554, 0], [1, -1, 1], 1.0765430833, (2,))
-def flow_sheet(x: list[float]) -> Evaluated:
-    """Process flow sheet: Floudas 1995."""
-    a, b, c = x
-    return 5 * (a - 0.5) ** 2 + 0.8 - 0.7 * c, [-exp(a - 0.2) - b, b + 1.1 * c + 1, a - c - 0.2]
-
-
-@design([27] * 3 + [78, 33], [45] * 3 + [102, 45], 26887.4221, (3, 4))
-def process_design(x: list[float]) -> Evaluated:
-    """Himmelblau's process with two whole numbers: Dua et al."""
-    a, b, c, y, z = x
-    return -5.357854 * a**2 - 0.835689 * y * c - 37.29329 * y + 40792.141, [
-        85.334407 + 0.0056858 * z * c + 0.0006262 * y * b - 0.0022053 * y * y * c - 92,
-        80.51249 + 0.0071317 * z * c + 0.0029955 * y * b + 0.0021813 * a**2 - 110,
-        9.300961 + 0.0047026 * y * b + 0.0012547 * y * a + 0.0019085 * a * b - 25,
-    ]
-
-
-@design([0.2, 28, 5], [15, 40, 10], 358.922063691, (1,))
-def concrete_beam(x: list[float]) -> Evaluated:
-    """Reinforced concrete: Amir and Hasegawa 1989, with steel of any area."""
-    area, width, depth = x
-    cost = 29.4 * area + 0.6 * width * depth
-    return cost, [width / depth - 4, 180 + 7.375 * area**2 / depth - area * width]
 
 
 BARS = np.array([(2, 4), (0, 2), (3, 5), (1, 3), (2, 3), (0, 1), (3, 4), (2, 5), (1, 2), (0, 3)])
@@ -368,16 +346,4 @@ def reactor(x: list[float]) -> Evaluated:
         4 * d / f + 2 / (d**0.71 * f) + 0.0588 * h / d**1.3 - 1,
         cost - 4.2,
         1 - cost,
-    ]
-
-
-@design([0.2, 0.1], [4, 1.6], 1.50865241)
-def two_bars(x: list[float]) -> Evaluated:
-    """Truss of two bars: Svanberg 1987."""
-    area, half = x
-    root = sqrt(1 + half**2)
-    stress = 0.124 * root
-    return area * root, [
-        stress * (8 / area + 1 / (area * half)) - 1,
-        stress * (8 / area - 1 / (area * half)) - 1,
     ]

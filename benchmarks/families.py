@@ -143,21 +143,6 @@ def mixed(rng: np.random.Generator, integers: int, reals: int, condition: float)
     return Problem(evaluate, 0.0, start, 4.0, box, tuple(range(integers)), False)
 
 
-def tuning(rng: np.random.Generator) -> Problem:
-    """Draw what the loss of a model looks like over trees, depth, leaf, log rate and share."""
-    box = np.array([10.0, 1.0, 1.0, -5.0, 0.3]), np.array([500.0, 20.0, 50.0, 0.0, 1.0])
-    width = box[1] - box[0]
-    optimum = box[0] + rng.uniform(0.2, 0.8, 5) * width
-    optimum[:3] = optimum[:3].round()
-    mix = draw_hessian(rng, 5, 30.0)
-
-    def evaluate(x: np.ndarray) -> tuple[float, list[float]]:
-        away = (x - optimum) / width
-        return float(away @ mix @ away), []
-
-    return Problem(evaluate, 0.0, rng.uniform(*box), width / 5, box, (0, 1, 2), False)
-
-
 TABLE: dict[str, Callable[[np.random.Generator], Problem]] = {
     "sphere 20 with 1 active": lambda rng: quadratic(rng, 20, 1),
     "sphere 20 with 5 active": lambda rng: quadratic(rng, 20, 5),
@@ -176,16 +161,6 @@ TABLE: dict[str, Callable[[np.random.Generator], Problem]] = {
     "knapsack 10 of 5 each": lambda rng: knapsack(rng, 10, 5),
     "mixed 4 and 4": lambda rng: mixed(rng, 4, 4, 100.0),
 }
-
-SMALL: dict[str, Callable[[np.random.Generator], Problem]] = {
-    "tuning": tuning,
-    "sphere 5 with 2 active": lambda rng: quadratic(rng, 5, 2),
-    "quadratic 10 with 3 active": lambda rng: quadratic(rng, 10, 3, 100.0),
-    "valley 2 in 1e-3": lambda rng: valley(rng, 2, 1e-3),
-    "knapsack 10": lambda rng: knapsack(rng, 10),
-    "mixed 3 and 3": lambda rng: mixed(rng, 3, 3, 30.0),
-}
-"""For budgets of 100 to 500."""
 
 
 def draw_more(seed: int = 20261127) -> dict[str, Callable[[np.random.Generator], Problem]]:
