@@ -219,7 +219,7 @@ class Verdict(NamedTuple):
     n_folds : int
         Of `kind` "folds": policies that stand for this one, each judged by the records that it has not seen.
     bad_days : tuple of BadDay
-        Of shifts: with a vehicle fewer, and with more demand.
+        Of shifts: with one vehicle fewer, and with more demand.
     """
 
     rows: tuple[VerdictRow, ...]
@@ -463,11 +463,11 @@ def _play_row(
 
 
 def _play_bad_days(pairs: Pairs, playing: Playing) -> Iterator[BadDay]:
-    """Play records that judge with a vehicle fewer, and with more demand, where that can be served."""
+    """Play records that judge with one vehicle fewer, and with more demand, where that can be served."""
     playing = replace(playing, trials=min(playing.trials, FEW_TRIALS))
     layout = pairs[0][1][0].layout
     for label, knobs in (
-        ("a vehicle fewer", {"vehicles": len(layout.vehicles) - 1}),
+        ("one vehicle fewer", {"vehicles": len(layout.vehicles) - 1}),
         (f"demand x {BAD_DEMAND:g}", {"demand": BAD_DEMAND}),
     ):
         setting = {name: knob.find(layout) for name, knob in KNOBS.items()} | knobs

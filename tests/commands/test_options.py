@@ -130,7 +130,7 @@ def test_files_of_own_records_are_named_beside_a_config_json(folder, run):
 
 @needs_jit
 def test_the_results_of_a_run_stay_in_its_folder(folder, run):
-    out = run(f"train week.csv --generations 1 {TINY} --trials 2 --out run").out
+    out = run(f"train week.csv --generations 1 {TINY} --trials 2 --details --out run").out
     rows = read_rows("run/results.csv")
     assert [row["record"] for row in rows[:2]] == ["week", "mean"]
     assert {row["records_of"] for row in rows} == {"training", "noised copies"}

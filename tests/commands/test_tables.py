@@ -140,7 +140,7 @@ def test_little_is_a_percent_and_a_second():
 def test_a_training_tells_more_and_that_there_is_little_to_win(quiet, run):
     words = "train quiet.csv --preset paper --generations 1 --set population=2 --trials 2"
     out = run(f"{words} --out run --quiet --details").out
-    assert out.count("waiting, s") == 3 and out.count("utilisation  empty") == 2
+    assert out.count("waiting, s") == 4 and out.count("utilisation  empty") == 2
     assert "Little to win here: " in out
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from machine import needs_jit
 
 import acerl_np
+from acerl_np.evaluation.headline import write_headline
 from acerl_np.evaluation.hold_out import choose_share, hold_out, make_noised, part_folds
 from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.trials import Playing, Trials
@@ -163,6 +164,68 @@ def test_a_bad_day_says_what_is_worse_by_two_errors():
         f"in tardiness by 2.1 s ({OF} 0.1 to 4.1){latest}"
     )
     assert say((3.0, 1.0), (2.1, 1.0)) == both
+
+
+def write_first(goal, value, late, kind="unseen", latest=(900.0, 800.0), bad=(0.0, 0.0), missed=0):
+    """The headline of a policy with 10, and a rule with 20, % of late tasks, by differences."""
+
+    def make(label, share, delay, changes=(), unfinished=0):
+        row = make_row(label, unfinished=unfinished)
+        trials = replace(
+            row.trials, late=np.full((18, 1), share), value=np.full((18, 1), share), goal=goal
+        )
+        return VerdictRow(label, trials, dict(changes), (np.array([0.0, delay]),))
+
+    known = {"value": Difference(*value, *value), "late": Difference(*late, *late)}
+    rows = make("policy", 0.1, latest[0], known, missed), make("nearest", 0.2, latest[1])
+    day = BadDay(
+        "one vehicle fewer", (make("policy", 0.4, bad[0]), make("nearest", 0.4, bad[1])), (9.0, 9.0)
+    )
+    return write_headline(Verdict(rows, "nearest", kind, 7, goal, bad_days=(day,)))
+
+
+CLAIM = "10.0 % of tasks late instead of 20.0 % (nearest)"
+UNSEEN = "on 7 shifts not seen in training."
+CAREFUL = "Careful: with one vehicle fewer single tasks are up to 72 min late, with nearest 23 min."
+FEWER, NEITHER, MORE = (-9.0, 1.0), (-1.0, 1.0), (9.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ((SUM, FEWER, FEWER), f"Use the policy: {CLAIM}, {UNSEEN}"),
+        ((SUM, NEITHER, NEITHER), f"No clear difference to nearest: {CLAIM}, {UNSEEN}"),
+        ((Goal("late"), MORE, MORE), f"Use nearest: {CLAIM}, {UNSEEN}"),
+        ((SUM, (-9.0, math.nan), FEWER), f"Too few records to tell: {CLAIM}, {UNSEEN}"),
+        (
+            (SUM, FEWER, FEWER, "noised"),
+            f"Not tested on unseen records: {CLAIM}, on perturbed copies of the training shifts.",
+        ),
+        # No measure has changed as the objective has: it is told itself.
+        (
+            (Goal("late+empty"), MORE, FEWER),
+            f"Use nearest: late+empty 0.10 % instead of 0.20 % (nearest), {UNSEEN}",
+        ),
+        ((LATE_LIMIT, FEWER, FEWER), f"Over the limit, waiting below 3 s: {CLAIM}, {UNSEEN}"),
+        # The day with the longest delay is told, if that is far longer than that of the rule.
+        (
+            (SUM, FEWER, FEWER, "unseen", (900, 800), (4320, 1380)),
+            f"Use the policy: {CLAIM}, {UNSEEN} {CAREFUL}",
+        ),
+        ((SUM, FEWER, FEWER, "unseen", (900, 800), (80, 30)), f"Use the policy: {CLAIM}, {UNSEEN}"),
+        (
+            (SUM, FEWER, FEWER, "unseen", (900, 30), (800, 30)),
+            f"Use the policy: {CLAIM}, {UNSEEN} Careful: single tasks are up to 15 min late, "
+            "with nearest 30 s.",
+        ),
+        (
+            (SUM, FEWER, FEWER, "unseen", (9, 9), (9, 9), 2),
+            "No verdict: the policy did not finish 2 of 18 episodes.",
+        ),
+    ],
+)
+def test_the_first_line_says_what_to_use_and_what_to_be_careful_about(changes, told):
+    assert write_first(*changes) == told
 
 
 def write_sentence(goal, **changes):
@@ -420,7 +483,7 @@ def test_a_verdict_on_shifts_has_rows_and_bad_days():
     verdict = judge(make_policy(), days[:2], days[2:], Playing(1, goal=SUM))
     labels = [row.label for row in verdict.rows]
     assert labels == list(dict.fromkeys(["policy", verdict.best_rule, "nearest", "general"]))
-    assert [day.label for day in verdict.bad_days] == ["a vehicle fewer", "demand x 1.3"]
+    assert [day.label for day in verdict.bad_days] == ["one vehicle fewer", "demand x 1.3"]
     assert all(
         [row.label for row in x.rows] == ["policy", "nearest", "general"] for x in verdict.bad_days
     )

@@ -159,7 +159,7 @@ def test_a_verdict_on_shifts_has_what_a_plant_asks_about():
     assert tail["late_tasks"] == pytest.approx(
         np.mean([t.late * d.n_tasks for t, d in zip(traces, unseen, strict=True)])
     )
-    assert [day.label for day in verdict.bad_days] == ["a vehicle fewer", "demand x 1.3"]
+    assert [day.label for day in verdict.bad_days] == ["one vehicle fewer", "demand x 1.3"]
     for day in verdict.bad_days:
         assert [row.label for row in day.rows] == ["policy", "nearest", "general"]
         assert day.rows[0].find_tail()["latest"] >= tail["latest"] > 0.0

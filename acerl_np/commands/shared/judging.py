@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared.judges import Judges
-from acerl_np.commands.shared.verdict_tables import list_verdict, render_verdict
+from acerl_np.commands.shared.verdict_tables import list_verdict, render_means, render_verdict
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError, make_printable
 
@@ -27,17 +27,20 @@ PATIENCE = 10.0
 
 def train_folds(
     trainer: ACERL, judges: Judges, options: dict[str, Any], folder: Path, team: Team | None
-) -> list[Fold]:
+) -> tuple[list[Fold], list[str]]:
     """Train a policy for each fold as the trained one was, on all records but those of the fold.
 
     Where that takes long and was not asked for, for three folds; or one training alone is judged, by half of
-    the records; a line says so.
+    the records; a line that is returned says so.
     """
     from acerl_np.evaluation.hold_out import FEWER_FOLDS, part_folds
     from acerl_np.evaluation.verdict import Fold, show_seconds
     from acerl_np.training.acerl import ACERL
 
     n = most = judges.folds or 0
+    if not n:
+        return [], []
+    told = []
     each = trainer.history[-1].seconds if trainer.history else 0.0
     if options["folds"] is None and n * each > FOLD_SECONDS:
         n = min(n, FEWER_FOLDS)
@@ -46,7 +49,7 @@ def train_folds(
             f"{judges.folds} trainings would take {show_seconds(each * (judges.folds or 0))}"
         )
         command = f"acerl-np train --resume {folder / 'run.npz'} --folds {judges.folds}"
-        print(f"{most} of {n} folds judge: {all_of_them} ({command})")
+        told = [f"{most} of {n} folds: {all_of_them} ({command})"]
     folds, how = [], {"seed": trainer.seed, "threads": options["threads"], "executor": team}
     for k, unseen in enumerate(part_folds(trainer.instances, n, seed=trainer.seed)[:most]):
         left_out = {item.content_hash for item in unseen}
@@ -56,7 +59,7 @@ def train_folds(
         folds.append(Fold(fold.policy, unseen))
         if not options["quiet"]:
             print(f"fold {k + 1} of {most} is trained", file=sys.stderr)
-    return folds
+    return folds, told
 
 
 def advise(verdict: Verdict, n_training: int) -> str:
@@ -114,13 +117,14 @@ def show_verdict(
 ) -> list[dict[str, object]]:
     """Print the verdict on a trained policy; return its figures."""
     from acerl_np.evaluation import verdict as verdicts
+    from acerl_np.evaluation.headline import write_headline
 
     def report(part: str, seconds: float) -> None:
         if seconds >= 2.0 and not options["quiet"]:
             print(f"verdict: {part}, {verdicts.show_seconds(seconds)}", file=sys.stderr, flush=True)
 
     try:
-        folds = train_folds(trainer, judges, options, folder, team) if judges.folds else []
+        folds, told = train_folds(trainer, judges, options, folder, team)
         seconds = trainer.history[-1].seconds if trainer.history else 0.0
         in_time = 0 if options["folds"] else len(folds)
         patience = max(verdicts.PATIENCE, PATIENCE * seconds) - in_time * seconds
@@ -132,24 +136,23 @@ def show_verdict(
         # The training is done and saved; floors of several sizes may not take one policy.
         print(f"no verdict: {error}", file=sys.stderr)
         return []
-    names = ", ".join(make_printable(item.name) for item in judges.held_back)
-    held = f" (held back from training: {names})" if names else ""
-    table = "\n".join(render_verdict(verdict, more=options["details"]))
-    dates = describe_dates(judges.held_back or trainer.instances)
-    print(f"\nVerdict on {verdict.place()}{dates}{held}\n{table}", end="")
-    for note in verdict.notes:
-        print(note)
+    print(f"{write_headline(verdict)}\n\n{render_means(verdict, more=False)}")
     margin = verdict.margin
-    little = margin.sentence() if margin is not None and margin.is_little else ""
-    told = [keep_better(trainer, verdict, folder)] if begins_general(trainer) else []
-    print(*filter(None, (little, verdict.sentence(), *told)), sep="\n")
+    little = [margin.sentence()] if margin is not None and margin.is_little else []
+    kept = [keep_better(trainer, verdict, folder)] if begins_general(trainer) else []
+    own, missed = verdict.policy.difference, verdict.policy.trials.unfinished
+    advice = [advise(verdict, len(trainer.instances))] if own and own.sign is None else []
+    for line in (*told, *verdict.notes, *little, *kept, *(advice if not missed else ())):
+        print(line)
+    if options["details"]:
+        judged = ", ".join(make_printable(item.name) for item in judges.held_back)
+        held = f" (held out: {judged})" if judged else ""
+        dates = describe_dates(judges.held_back or trainer.instances)
+        print(f"Verdict on {verdict.place()}{dates}{held}", *render_verdict(verdict), sep="\n")
+        print(f"{verdict.sentence()}\n")
     if options["report"]:
         from acerl_np.commands.shared.reporting import report_verdict
 
-        judged = judges.held_back or trainer.instances
-        report_verdict(options["report"], verdict, judged, filter(None, (little, *told)))
-    own, missed = verdict.policy.difference, verdict.policy.trials.unfinished
-    if own is not None and own.sign is None and not missed:
-        print(advise(verdict, len(trainer.instances)))
-    print()
+        judged_on = judges.held_back or trainer.instances
+        report_verdict(options["report"], verdict, judged_on, [*told, *little, *kept])
     return list_verdict(verdict)

@@ -12,14 +12,16 @@ import numpy as np
 from acerl_np.commands.shared import tables
 from acerl_np.commands.shared.options import WORDS
 from acerl_np.commands.shared.tables import Column, count
-from acerl_np.commands.shared.verdict_tables import render_verdict
+from acerl_np.commands.shared.verdict_tables import render_means, render_verdict
 from acerl_np.evaluation.bounds import bound_objective
+from acerl_np.evaluation.headline import write_headline
 from acerl_np.evaluation.left_out import describe_left_out
 from acerl_np.evaluation.metrics import compare_paired, standard_error
 from acerl_np.evaluation.verdict import show_difference, show_interval
 from acerl_np.pictures.report import draw_dots, write_report
-from acerl_np.problem.goal import PAPER, Goal
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.goal import MEASURES, PAPER, Goal, read_objective
+from acerl_np.problem.instance import Instance, are_shifts
+from acerl_np.support.errors import list_some
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
@@ -42,7 +44,9 @@ def write(path: str, title: str, sentence: str, parts: dict[str, Iterable[str]])
     told = f"With acerl_np {acerl_np.__version__}; the same files give the same page."
     words = WORDS.get()
     repeat = [*([shlex.join(["acerl-np", *words])] if words else []), told]
-    write_report(path, title, sentence, {**parts, "How to repeat it": repeat})
+    shown = {heading: list(texts) for heading, texts in parts.items()}
+    shown = {heading: texts for heading, texts in shown.items() if texts}
+    write_report(path, title, sentence, {**shown, "How to repeat it": repeat})
 
 
 def report_verdict(
@@ -54,12 +58,34 @@ def report_verdict(
     shown |= {"nearest": rows["nearest"].trials} if "nearest" in rows else {}
     judges = {item.name: item for item in records}
     parts: dict[str, Iterable[str]] = {
-        "What it came to": render_verdict(verdict, "html", more=True),
-        f"{goal.objective} of each record": draw_records(shown, judges, goal),
+        "What it came to": [render_means(verdict, "html", more=False)],
+        f"{describe_objective(goal)} of each record": draw_records(shown, judges, goal),
         "What to know": [*said, *verdict.notes],
+        "In detail": [verdict.sentence(), *render_verdict(verdict, "html")],
         "What the model leaves out": describe_left_out(records),
     }
-    write(path, f"Verdict on {verdict.place()}", verdict.sentence(), parts)
+    write(path, name_page(records, verdict.n_records), write_headline(verdict), parts)
+
+
+def name_page(records: Sequence[Instance], n: int) -> str:
+    """Return the title of a page: floor, fleet, and how many records or shifts it is about."""
+    floors = list(dict.fromkeys(item.layout.name for item in records))
+    fleets = sorted({len(item.layout.vehicles) for item in records})
+    noun = "shift" if are_shifts(records) else "record"
+    fleet = (
+        count(fleets[-1], "vehicle")
+        if len(fleets) == 1
+        else f"{fleets[0]} to {fleets[-1]} vehicles"
+    )
+    return f"Dispatching on {list_some(floors, 3)}, {fleet}, {count(n, noun)}"
+
+
+def describe_objective(goal: Goal) -> str:
+    """Return an objective with its unit, or those of its parts."""
+    if goal.own or goal.objective in MEASURES:
+        return f"{goal.objective}{goal.unit and f', {goal.unit}'}"
+    units = ", ".join(f"{name} in {MEASURES[name]}" for name in read_objective(goal.objective))
+    return f"{goal.objective} ({units})"
 
 
 def draw_records(
@@ -69,11 +95,12 @@ def draw_records(
     names = next(iter(shown.values())).instances
     series = {label: trials.mean("value") for label, trials in shown.items()}
     if not goal.own and all(name in judges for name in names):
-        series["bound"] = np.array([bound_objective(judges[name], goal) for name in names])
+        bounds = np.array([bound_objective(judges[name], goal) for name in names])
+        series |= {"bound": bounds} if bounds.any() else {}
         order = [names.index(name) for name in judges]
         names = tuple(judges)
         series = {label: values[order] for label, values in series.items()}
-    yield draw_dots(names, series, f"{goal.objective}")
+    yield draw_dots(names, series, describe_objective(goal))
     if "bound" in series:
         yield "bound: no schedule goes below it, which is proven; one at it need not exist."
 
@@ -111,10 +138,12 @@ def report_policies(
     left_out = [*describe_left_out(records), *[OF_REPLAYS] * ("past" in labels)]
     parts: dict[str, Iterable[str]] = {
         "What they came to": [table, f"{tables.explain_usage(results[0].has_traffic)}.", *notes],
-        f"{goal.objective} of each record": draw_records(some, {x.name: x for x in records}, goal),
+        f"{describe_objective(goal)} of each record": draw_records(
+            some, {x.name: x for x in records}, goal
+        ),
         "What the model leaves out": left_out,
     }
-    write(path, f"{', '.join(labels)} on {count(n, 'record')}", "\n".join(lines), parts)
+    write(path, name_page(records, n), "\n".join(lines), parts)
 
 
 def report_settings(
@@ -145,4 +174,4 @@ def report_settings(
     sentence = (
         "\n".join(answers) or f"{title} and more beside {base}, on {count(len(records), 'record')}."
     )
-    write(path, f"What if not {base}?", sentence, parts)
+    write(path, f"{name_page(records, len(records))}: what if not {base}?", sentence, parts)

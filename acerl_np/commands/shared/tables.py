@@ -99,8 +99,8 @@ USAGE_MEANING = (
     "a task; empty: share of the metres driven without a load"
 )
 FIGURES = (
-    Column("makespan_s", "makespan", ".1f"),
-    Column("tardiness_s", "tardiness", ".1f"),
+    Column("makespan_s", "makespan, s", ".1f"),
+    Column("tardiness_s", "tardiness, s", ".1f"),
     Column("satisfied_share", "within limit", ".0%"),
 )
 ERROR = Column("error", "error")

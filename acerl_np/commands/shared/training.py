@@ -329,14 +329,16 @@ def show_results(
     playing = Playing(options["trials"], trainer.seed, **how)
     trials = play_policy(trainer.policy, trainer.instances, playing)
     judged = judges.on != "nothing"
-    on = "Training records: " if judged else ""
-    policy = learner.algorithm.name.upper()
-    print(summarise(trainer.instances, trials, on=on, policy=policy, more=options["details"]))
-    report_unfinished("policy", trials)
     rows = [{"records_of": "training", **row} for row in list_figures("policy", trials)]
-    if judged:
-        found = show_verdict(trainer, judges, playing, options, folder, team)
-        rows += [{"records_of": judges.on, **row} for row in found]
+    found = show_verdict(trainer, judges, playing, options, folder, team) if judged else []
+    rows += [{"records_of": judges.on, **row} for row in found]
+    if not found or options["details"]:
+        how = {"on": "Training records: " if judged else "", "more": options["details"]}
+        policy = learner.algorithm.name.upper()
+        print(summarise(trainer.instances, trials, policy=policy, **how))
+    else:
+        print(f"more tables: {learner.algorithm.command} --resume {folder / 'run.npz'} --details\n")
+    report_unfinished("policy", trials)
     write_atomically(folder / "results.csv", render_data(rows, "csv").encode())
 
 

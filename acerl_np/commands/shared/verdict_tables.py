@@ -19,43 +19,56 @@ if TYPE_CHECKING:
 
 
 def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
-    """Return the figures of a verdict's rows, the means of `list_figures`."""
-    return [
-        {
-            **list_figures(row.label, row.trials)[-1],
-            **{name: clear_cell(x) for name, x in row.find_tail().items() if name != "latest"},
-        }
-        for row in verdict.rows
-    ]
+    """Return the figures of a verdict's rows, the means of `list_figures`, and the tails of their delays."""
+    from acerl_np.evaluation.verdict import show_difference
+
+    rows = []
+    for row in verdict.rows:
+        tail = {name: clear_cell(x) for name, x in row.find_tail().items()}
+        change = "" if row.difference is None else show_difference(*row.difference[:2], "+")
+        rows.append({**list_figures(row.label, row.trials)[-1], **tail, "difference": change})
+    return rows
 
 
-def render_verdict(verdict: Verdict, form: str = "text", *, more: bool) -> list[str]:
-    """Return the tables of a verdict: means, and differences to the best rule; before each, what is in it."""
+def render_means(verdict: Verdict, form: str = "text", *, more: bool) -> str:
+    """Return the table of a verdict's means."""
+    from acerl_np.evaluation.verdict import SHOWN
+
+    goal, best = verdict.goal, verdict.best_rule
+    is_shift = any(row.lateness for row in verdict.rows)
+    columns = [Column("policy", "policy")]
+    if goal.objective not in SHOWN:
+        columns.append(Column("value", f"{goal.objective}", goal.format))
+    usage = {x.name: x for x in list_usage(verdict.policy.trials.has_traffic)}
+    late, empty = (usage[name]._replace(form=".1%") for name in ("late_share", "empty_share"))
+    own = [] if is_shift and not more else [FIGURES[0]]
+    own += [late, FIGURES[1]]
+    own += [Column("latest", "longest delay, s", ".0f")] if is_shift else []
+    own.append(usage["waiting_s"])
+    if more:
+        own += [usage["utilisation_share"], empty, *list(usage.values())[4:]]
+    if more and is_shift:
+        own += [Column("worst", "worst record", goal.format)]
+        own += [Column("late_95", "95 % late, s", ".0f")]
+    columns += [*own, *(FIGURES[2:] if goal.has_limit else ())]
+    columns += [] if more else [Column("difference", f"difference to {best}")]
+    rows = list_verdict(verdict)
+    return render(columns, [{name: row[name] for name, *_ in columns} for row in rows], form)
+
+
+def render_verdict(verdict: Verdict, form: str = "text") -> list[str]:
+    """Return all tables of a verdict: means, and differences to the best rule; before each, what is in it."""
     from acerl_np.evaluation.verdict import SHOWN, show_difference
 
     goal, best = verdict.goal, verdict.best_rule
     trials = sorted({row.trials.makespan.shape[1] for row in verdict.rows}, reverse=True)
     title = f"Means over {trials[0]} trials"
     title += f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
-    columns = [Column("policy", "policy")]
-    is_sum = goal.objective not in SHOWN
-    if is_sum:
-        columns.append(Column("value", f"{goal.objective}", goal.format))
-    columns += FIGURES[:2]
-    has_traffic = verdict.policy.trials.has_traffic
-    for column in list_usage(has_traffic):
-        if more or column.name != "utilisation_share":
-            is_fine = column.name in ("late_share", "empty_share")
-            columns.append(column._replace(form=".1%") if is_fine else column)
-    tail = [Column("worst", "worst record", goal.format)]
-    tail += [Column("late_tasks", "late tasks", ".1f"), Column("late_95", "95 % late, s", ".0f")]
-    columns += tail if any(row.lateness for row in verdict.rows) else []
     if goal.has_limit:
-        columns.append(FIGURES[2])
         title += f"; within limit: share of the trials with {goal.cost} below {goal.limit}"
-    lines = [title, explain_usage(has_traffic)] if more else [title]
-    lines.append(render(columns, list_verdict(verdict), form))
-    titles = {"value": f"{goal.objective}"} if is_sum else {}
+    lines = [title, explain_usage(verdict.policy.trials.has_traffic)]
+    lines.append(render_means(verdict, form, more=True))
+    titles = {} if goal.objective in SHOWN else {"value": f"{goal.objective}"}
     titles |= {name: f"{name}, {unit}" for name, (_, unit, _) in SHOWN.items()}
     columns = [Column("policy", "policy"), *(Column(*both) for both in titles.items())]
     shown: list[dict[str, object]] = []
@@ -66,8 +79,8 @@ def render_verdict(verdict: Verdict, form: str = "text", *, more: bool) -> list[
     difference = verdict.policy.difference
     unknown = difference is None or difference.sign is None
     error = "too few records for an error" if unknown else "(se: its standard error)"
-    what = "less that of the rule, record by record"
-    lines.append(f"Beside {best}, the best rule on the training records: {what}, {error}")
+    what = "mean difference over the records"
+    lines.append(f"Compared with {best}, the best rule on the training records: {what}, {error}")
     lines.append(render(columns, shown, form))
     for day in verdict.bad_days:
         title = f"A bad day, with {day.label}: means; after: s from the last arrival to the end"
@@ -84,10 +97,10 @@ def list_bad_day(verdict: Verdict, day: BadDay) -> tuple[list[Column], list[dict
     columns = [Column("policy", "policy"), Column("value", f"{goal.objective}", goal.format)]
     columns += [
         Column("tardiness", "tardiness, s", ".1f"),
-        Column("latest", "worst task, s", ".0f"),
+        Column("latest", "longest delay, s", ".0f"),
     ]
     columns.append(Column("after", "after, s", ".0f"))
-    columns.append(Column("change", "less that of nearest"))
+    columns.append(Column("change", "difference to nearest"))
     rows: list[dict[str, object]] = []
     for row, after in zip(day.rows, day.after, strict=True):
         change = "" if row.difference is None else show_difference(*row.difference[:2], "+")

@@ -1,0 +1,93 @@
+"""What a comparison comes to, in a sentence for who has to decide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from acerl_np.evaluation.metrics import Difference, compare_paired
+from acerl_np.evaluation.whatif import NEAREST
+from acerl_np.problem.goal import Goal, read_objective
+
+if TYPE_CHECKING:
+    from acerl_np.evaluation.trials import Trials
+    from acerl_np.evaluation.verdict import Verdict, VerdictRow
+
+CLAIMS = {
+    "late": ("{} % of tasks late", "{} %", 100.0),
+    "tardiness": ("mean tardiness {} s", "{} s", 1.0),
+    "waiting": ("mean waiting {} s", "{} s", 1.0),
+    "empty": ("{} % of the metres driven empty", "{} %", 100.0),
+    "makespan": ("makespan {} s", "{} s", 1.0),
+}
+"""How each measure is told of the policy and of the other, and its unit in that of `Trials`."""
+
+LONGER, LEAST_LONGER = 1.5, 60.0
+"""How many times as long, and how many s longer, a longest delay is than that of the rule if it is told."""
+
+
+def show_time(seconds: float) -> str:
+    """Return a delay in s, from two minutes on in min."""
+    return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
+
+
+def claim(goal: Goal, own: Trials, other: Trials, name: str, change: Difference) -> str:
+    """Return the means of two policies by the measure of the objective that has changed as the whole has."""
+    measures = () if goal.own else read_objective(goal.objective)
+    for measure in (x for x in CLAIMS if x in measures):
+        first, second, unit = CLAIMS[measure]
+        values = [trials.mean(measure) * unit for trials in (own, other)]
+        if len(measures) == 1 or change.sign in (0, None, compare_paired(*values).sign):
+            shown = [f"{x.mean():.1f}" for x in values]
+            return f"{first.format(shown[0])} instead of {second.format(shown[1])} ({name})"
+    shown = [goal.show(float(trials.mean("value").mean())) for trials in (own, other)]
+    return f"{goal.objective} {shown[0]} instead of {shown[1]} ({name})"
+
+
+def write_headline(verdict: Verdict) -> str:
+    """Return a verdict in a sentence or two: what to use, by how much, and what to be careful about."""
+    own, rule, goal, name = verdict.policy, verdict.rule, verdict.goal, verdict.best_rule
+    for row, who in ((own, "the policy"), (rule, name)):
+        if missed := row.trials.unfinished:
+            return (
+                f"No verdict: {who} did not finish {missed} of {row.trials.makespan.size} episodes."
+            )
+    change = own.difference
+    assert change is not None
+    over = "" if own.within_limit else f"Over the limit, {goal.cost} below {goal.limit}: "
+    words = {-1: "Use the policy: ", 0: f"No clear difference to {name}: ", 1: f"Use {name}: "}
+    if verdict.kind == "noised":
+        words[-1] = "Not tested on unseen records: "
+    first = over or words.get(change.sign, "Too few records to tell: ")  # type: ignore[arg-type]
+    told = claim(goal, own.trials, rule.trials, name, change)
+    return " ".join([f"{first}{told}, {_show_place(verdict)}.", *_warn(verdict)])
+
+
+def _show_place(verdict: Verdict) -> str:
+    noun = "shift" if verdict.policy.lateness else "record"
+    if verdict.kind == "noised":
+        return f"on perturbed copies of the training {noun}s"
+    some = f"on {verdict.n_records} {noun}{'s' * (verdict.n_records > 1)} not seen in training"
+    return f"{some} ({verdict.n_folds} folds)" if verdict.n_folds > 1 else some
+
+
+def _warn(verdict: Verdict) -> Iterator[str]:
+    """Give the worst of the days on which the policy leaves a task far later than `nearest`, if any."""
+    near = next((row for row in verdict.rows if NEAREST in row.label.split(" or ")), None)
+    days = [("", verdict.policy, near)] if near is not None else []
+    days += [(f" with {day.label}", day.rows[0], day.rows[1]) for day in verdict.bad_days]
+    worst = -math.inf, ""
+    for label, own, other in days:
+        latest, usual = _find_latest(own), _find_latest(other)
+        if latest > max(LONGER * usual, usual + LEAST_LONGER):
+            told = (
+                f"single tasks are up to {show_time(latest)} late, with nearest {show_time(usual)}"
+            )
+            worst = max(worst, (latest, f"Careful:{label} {told}."))
+    if worst[1]:
+        yield worst[1]
+
+
+def _find_latest(row: VerdictRow) -> float:
+    return row.find_tail()["latest"]
