@@ -1,6 +1,7 @@
-"""What the repository may weigh, by budget.toml: python .ci/budget.py lines|tests|path.
+"""What the repository may weigh, by budget.toml: python .ci/budget.py lines|words|tests|path.
 
 lines: code lines of each room, and of studies; lines of tests, of benchmarks and examples, of pages.
+words: words to read on README and the pages: prose, and table cells of eight words or more; code apart.
 tests: run README's test command, and compare what it compiled (the cache must be empty before), and its
 processor time, in pieces of compiling. What took long runs again, alone and warm.
 path: files of acerl_np whose functions `acerl-np train` enters, and their code lines, without pictures. It
@@ -106,6 +107,34 @@ def check_lines() -> bool:
     return all(good)
 
 
+def count_words(text: str) -> int:
+    """Return the words to read of a page: long cells of tables are prose, links and code are not."""
+    text = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    found = 0
+    for line in re.sub(r"\]\([^)]*\)", "]", text).splitlines():
+        if line.startswith("|"):
+            cells = [cell.split() for cell in line.strip("|").split("|")]
+            found += sum(len(cell) for cell in cells if len(cell) >= 8)
+        else:
+            found += sum(re.search(r"\w", word) is not None for word in line.split())
+    return found
+
+
+def check_words() -> bool:
+    """Compare the words to read with the budget: README's, those of each other page, of all."""
+    limits = BUDGET["words"]
+    paths = [
+        ROOT / "README.md",
+        ROOT / "instances/README.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]
+    found = {path.relative_to(ROOT).as_posix(): count_words(read(path)) for path in paths}
+    good = [
+        compare(f"words: {name}", n, limits.get(name, limits["page"])) for name, n in found.items()
+    ]
+    return compare("words: in all", sum(found.values()), limits["all"]) and all(good)
+
+
 def run_pytest(*words: str) -> tuple[int, dict[str, Any]]:
     """Run pytest; return its status and what it writes of costs."""
     with tempfile.TemporaryDirectory() as folder:
@@ -208,7 +237,7 @@ def measure_yardstick() -> float:
 
 def main(words: list[str]) -> int:
     """Run one part; 1 if a number is above its budget, 2 if there is no such part."""
-    parts = {"lines": check_lines, "tests": check_tests, "path": check_path}
+    parts = {"lines": check_lines, "words": check_words, "tests": check_tests, "path": check_path}
     if len(words) != 1 or words[0] not in parts:
         print(__doc__, file=sys.stderr)
         return 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -25,7 +24,7 @@ author = "acerl_np maintainers"
 copyright = author
 version = release = acerl_np.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
 exclude_patterns = ["_build"]
 nitpicky = True
 # What other libraries' classes are called; their own pages are not linked, as a build needs no network.
@@ -36,16 +35,6 @@ default_role = "py:obj"
 
 # Links to headings are written as a code host names them.
 myst_heading_anchors = 4
-
-# The tutorial runs at every build, in a folder of its own. A cell that fails is a warning with its output.
-nb_execution_mode = "force"
-nb_execution_timeout = 1200
-nb_execution_in_temp = True
-nb_execution_show_tb = True
-nb_merge_streams = True
-nb_output_stderr = "remove"  # that kernels are compiled, where no shell command says it
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-os.environ["TUTORIAL"] = str(HERE / "tutorial")
 
 # Docstrings say types and shapes; signatures are shorter without.
 autodoc_typehints = "none"
@@ -68,8 +57,6 @@ OUTSIDE = {
     "../CHANGELOG.md": "changes.md",
     "results/": "results/comparison-train.md",
 }
-SHELL = "%%bash -e\n"
-"""First line of a cell of shell commands."""
 
 
 def adapt_page(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -89,16 +76,6 @@ def adapt_page(app: Sphinx, docname: str, source: list[str]) -> None:
 def adapt_part(app: Sphinx, path: Path, parent: str, source: list[str]) -> None:
     """Turn a picture that a page includes with its width into a plain one, whose path is followed."""
     source[0] = re.sub(r'<img src="([^"]+)"[^>]* alt="([^"]*)">', r"![\2](\1)", source[0])
-
-
-def drop_magic(app: Sphinx, doctree: nodes.document) -> None:
-    """Show a cell of shell commands as it is typed in a shell."""
-    for block in doctree.findall(nodes.literal_block):
-        text = block.astext()
-        if text.startswith(SHELL):
-            block.children = [nodes.Text(text.removeprefix(SHELL))]
-            block.rawsource = text.removeprefix(SHELL)
-            block["language"] = "bash"
 
 
 def resolve_public(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
@@ -136,6 +113,5 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", write_pages)
     app.connect("source-read", adapt_page)
     app.connect("include-read", adapt_part)
-    app.connect("doctree-read", drop_magic)
     app.connect("missing-reference", resolve_public)
     app.connect("env-check-consistency", check_reference)

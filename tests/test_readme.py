@@ -22,9 +22,10 @@ from studies import __main__ as studies
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
+OTHERS = ("CONTRIBUTING.md", "SECURITY.md", "examples/README.md", "instances/README.md")
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in (ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "instances/README.md", *DOCS)
+    for path in (ROOT / "README.md", *(ROOT / x for x in OTHERS), *DOCS)
 }
 
 
@@ -32,14 +33,11 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
 
 
-CELL = r"\{code-cell\}\n%%bash -e"
-"""Begins a cell of shell commands in the tutorial, which runs when the site is built."""
-
 EXAMPLES = [(page, code) for page in PAGES for code in blocks(page, "python")]
 COMMANDS = [
     (page, line.partition("acerl-np ")[2])
     for page in PAGES
-    for block in blocks(page, "sh") + blocks(page, CELL)
+    for block in blocks(page, "sh") + blocks(page, "bash")
     for line in block.replace("\\\n", " ").splitlines()
     if re.match(r"(\.venv/bin/)?acerl-np ", line)
 ]
@@ -50,7 +48,7 @@ STUDIES = [
     for found in re.findall(r"^python -m studies (.*)$", block, re.MULTILINE)
 ]
 
-SHORT = {"train": ["--generations", "2"]}
+SHORT = {"train": ["--generations", "2", "--hold-out", "none"]}
 EXTRAS = {x: x for x in ("pymoo", "matplotlib", "tensorboardX")}
 EXTRAS["gymnasium"] = "import gymnasium"
 
@@ -93,13 +91,21 @@ def test_examples_run(page, code, tmp_path, monkeypatch):
 @compiled
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_the_commands_for_an_own_floor_run(tmp_path, monkeypatch, capsys):
-    """As a user types them in a clone, but in this process and with short trainings."""
+    """As a user types them in a clone after the tutorial, but in this process and with short trainings."""
     pages = ("own-floor", "exports", "making-shifts")
     shown = [block for page in pages for block in blocks(f"docs/{page}.md", "sh")]
-    assert len(shown) == 9
+    assert len(shown) == 10
     commands = "".join(shown)
-    shutil.copytree(ROOT / "tests" / "data", tmp_path / "tests" / "data")
+    for folder in ("tests/data", "docs/tutorial"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     monkeypatch.chdir(tmp_path)
+    [layout, *_] = blocks("docs/own-floor.md", "json")
+    (tmp_path / "small.json").write_text(layout)
+    assert main(shlex.split("floor import docs/tutorial/hall.xml --out drawn.json")) == 0
+    [drawn] = [x for page, x in COMMANDS if page == "docs/tutorial.md" and "--out week" in x]
+    words = shlex.split(drawn.partition(" | ")[0].replace("layout.json", "drawn.json"))
+    assert main([*words, "--count", "3"]) == 0
+    capsys.readouterr()
     ran = 0
     for line in commands.replace("\\\n", " ").splitlines():
         if line.startswith("acerl-np "):
@@ -108,8 +114,8 @@ def test_the_commands_for_an_own_floor_run(tmp_path, monkeypatch, capsys):
             ran += 1
         else:
             subprocess.run(["bash", "-ec", line], check=True)
-    assert ran == commands.count("acerl-np ") > 5
-    assert (tmp_path / "run" / "policy.npz").exists()
+    assert ran == commands.count("\nacerl-np ") + 1 > 5
+    assert (tmp_path / "robust" / "policy.npz").exists()
 
 
 def test_commands_are_understood(capsys):

@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Each line of the standard input is a message, such as {"kind": "TaskArrived", ...}, and each line of the
     output an order or an answer. An event that is answered "Ok" is in the log. After a restart resend
-    unanswered messages; a message with a known number is ignored. docs/live.md has all of it.
+    unanswered messages; a message with a known number is ignored. docs/service.md has all of it.
 
     Examples
     --------

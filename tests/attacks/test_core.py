@@ -1,4 +1,4 @@
-"""The service's core against a model that was written from docs/live.md alone: messages in, answers out."""
+"""The service's core against a model written from docs/service.md alone: messages in, answers out."""
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ from acerl_np.live import events as E
 from acerl_np.live import parts, watching
 from acerl_np.live import states as T
 from acerl_np.live.service import Service
-from acerl_np.simulation.scene import STATUSES
 from acerl_np.support.errors import EventError
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
@@ -98,12 +97,17 @@ def test_the_table_says_which_event_is_allowed():
 
 
 def test_the_page_has_the_table():
-    page = (Path(__file__).parents[2] / "docs/live.md").read_text()
+    """A row for each event, a column for each state, in the order of both."""
+    page = (Path(__file__).parents[2] / "docs/events.md").read_text()
+
+    def find_row(kind, cells):
+        return f"| `{kind.__name__}` |" + "".join(" yes |" if cell else " |" for cell in cells)
+
     for kind, (allowed, _) in T.OF_TASKS.items():
-        assert f"| `{kind.__name__}` | {', '.join(allowed)} |" in page
+        row = find_row(kind, [state in allowed for state in (*T.OPEN, T.GIVEN, T.LOADED)])
+        assert (row in page) == (kind is not E.TaskArrived)
     for kind, statuses in T.OF_VEHICLES.items():
-        names = ", ".join(sorted(STATUSES[status] for status in statuses))
-        assert f"| `{kind.__name__}` | {names} |" in page
+        assert find_row(kind, [status in statuses for status in T.ANY]) in page
 
 
 def test_what_no_vehicle_can_do_waits_for_one_that_can():
