@@ -26,6 +26,19 @@ acerl_np.Simulator(records, seed=seed).reset(seed=np.int32(3))
 config = acerl_np.Config.preset("best", decisions=50_000)
 acerl_np.ACERL(records, config, seed=np.arange(3)[0])
 acerl_np.evaluate_policy("EDD", records, seed=seed)
+for order in acerl_np.Dispatcher("dmh", "STD").decide(0.0):
+    print(order.vehicle, order.number, order.repeated, order.describe())
+    if order.kind == "Assigned":
+        print(order.task, order.finish)
+    elif order.kind == "Recall":
+        print(order.task)
+    else:
+        print(order.site)
+    match order:
+        case acerl_np.Assignment(vehicle, task):
+            print(vehicle, task)
+        case acerl_np.Park(vehicle, site) | acerl_np.Charge(vehicle, site):
+            print(vehicle, site)
 reveal_type(config)
 reveal_type(acerl_np.ACERL(records).policy)
 reveal_type(acerl_np.evolution.Evolution([0.0, 0.0], sigma=1.0).mean)

@@ -483,8 +483,8 @@ class Dispatcher(CopiedWhole):
         list of Order
             In the order in which they were decided; empty if there is nothing to decide. After `recover`, and
             after a call that raised, those come first that may not have reached the plant, as `repeated`.
-            All are of type `Assignment` unless the layout has batteries or parking places or tasks change
-            hands.
+            An order's `kind` is "Assigned", or with batteries or parking places "Charge" or "Park", or with
+            `commitment="pickup"` "Recall"; `describe()` says any of them in a line.
 
         Raises
         ------

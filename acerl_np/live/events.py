@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from acerl_np.support.errors import EventError, describe
 from acerl_np.support.fields import refuse
@@ -519,6 +519,7 @@ class Assignment(_Assigned):
 
     Attributes
     ----------
+    kind : "Assigned"
     vehicle, task : str
     rule : str
         The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, Random, or a baseline such
@@ -536,6 +537,7 @@ class Assignment(_Assigned):
         Whether it may have been returned before, with the same number: who has that number ignores it.
     """
 
+    kind: ClassVar[Literal["Assigned"]] = "Assigned"
     finish: float
     futures: int
     reason: Explanation | None
@@ -570,11 +572,20 @@ class Assignment(_Assigned):
         return f"{text} rather than {other.vehicle} {other.task}: {'; '.join(told)}"
 
 
-class Recall(NamedTuple):
+class _Recalled(NamedTuple):
+    vehicle: str
+    task: str
+    reason: str = ""
+    number: int = 0
+    repeated: bool = False
+
+
+class Recall(_Recalled):
     """A vehicle on its way to a pickup is to give its task back; the plant answers by `RecallAnswered`.
 
     Attributes
     ----------
+    kind : "Recall"
     vehicle, task : str
     reason : str
     number : int
@@ -583,11 +594,11 @@ class Recall(NamedTuple):
         As `Assignment.repeated`.
     """
 
-    vehicle: str
-    task: str
-    reason: str = ""
-    number: int = 0
-    repeated: bool = False
+    kind: ClassVar[Literal["Recall"]] = "Recall"
+
+    def describe(self) -> str:
+        """Return the order in a line."""
+        return f"{self.vehicle} gives back {self.task}"
 
 
 class _Sent(NamedTuple):
@@ -603,6 +614,7 @@ class Park(_Sent):
 
     Attributes
     ----------
+    kind : "Park"
     vehicle, site : str
     reason : str
     number : int
@@ -610,6 +622,12 @@ class Park(_Sent):
     repeated : bool
         As `Assignment.repeated`.
     """
+
+    kind: ClassVar[Literal["Park"]] = "Park"
+
+    def describe(self) -> str:
+        """Return the order in a line."""
+        return f"{self.vehicle} drives to {self.site} and parks"
 
 
 class Charge(_Sent):
@@ -617,6 +635,7 @@ class Charge(_Sent):
 
     Attributes
     ----------
+    kind : "Charge"
     vehicle, site : str
     reason : str
     number : int
@@ -625,6 +644,12 @@ class Charge(_Sent):
         As `Assignment.repeated`.
     """
 
+    kind: ClassVar[Literal["Charge"]] = "Charge"
+
+    def describe(self) -> str:
+        """Return the order in a line."""
+        return f"{self.vehicle} drives to {self.site} and charges"
+
 
 Order = Assignment | Recall | Park | Charge
-"""What a dispatcher tells the plant."""
+"""What a dispatcher tells the plant: `kind` and the class tell which, all have `vehicle` and `describe`."""

@@ -21,7 +21,8 @@ Message = dict[str, Any]
 MAX_MESSAGE = 1_000_000
 """Letters of the longest message."""
 
-ASSIGNED, RECALL, PARK, CHARGE = ORDERS = "Assigned", "Recall", "Park", "Charge"
+ASSIGNED, RECALL, PARK, CHARGE = Assignment.kind, Recall.kind, Park.kind, Charge.kind
+ORDERS = ASSIGNED, RECALL, PARK, CHARGE
 """What orders are called: as their classes, but for an assignment."""
 
 TYPES: dict[str, Any] = {
@@ -140,9 +141,9 @@ def read_plain(kind: Any, data: Any) -> Any:
 def pack_order(order: Order) -> dict[str, Any]:
     """Return an order as a line of a log has it, but for its time."""
     if not isinstance(order, Assignment):
-        return {"kind": type(order).__name__, **order._asdict()}
+        return {"kind": order.kind, **order._asdict()}
     names = ("vehicle", "task", "rule", "number", "finish", "futures")
-    line = {"kind": ASSIGNED, **{name: getattr(order, name) for name in names}}
+    line = {"kind": order.kind, **{name: getattr(order, name) for name in names}}
     if order.reason is not None:
         options = [option._asdict() for option in order.reason.options]
         line["reason"] = {**order.reason._asdict(), "options": options}

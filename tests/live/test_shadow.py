@@ -178,7 +178,7 @@ def test_a_log_with_impossible_orders_is_a_day_beside_others(empty, run):
     run(f"records convert --audit {log} --layout dmh --out day.csv")
     run("evaluate nearest --on day.csv --past day.served.csv --layout dmh --report pilot.html")
     page = html.unescape((empty / "pilot.html").read_text())
-    assert "nearest, past on 1 record" in page and "orders that nobody told" in page
+    assert "Dispatching on dmh, 3 vehicles, 1 record" in page and "orders that nobody told" in page
 
 
 @pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
