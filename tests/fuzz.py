@@ -10,7 +10,6 @@ import copy
 import csv
 import dataclasses
 import faulthandler
-import functools
 import io
 import json
 import math
@@ -28,6 +27,7 @@ import traceback
 import warnings
 import zipfile
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from functools import partial, reduce
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -204,7 +204,7 @@ def mutate_tree(rng, data):
         if not places:
             return data
         *path, key = rng.choice(places)
-        parent = functools.reduce(operator.getitem, path, data)
+        parent = reduce(operator.getitem, path, data)
         what = rng.randrange(10)
         if what < 5:
             parent[key] = hostile_json(rng)
@@ -219,7 +219,7 @@ def mutate_tree(rng, data):
         elif what == 7:
             other = rng.choice(places)
             with suppress(KeyError, IndexError, TypeError):
-                parent[key] = copy.deepcopy(functools.reduce(operator.getitem, other, data))
+                parent[key] = copy.deepcopy(reduce(operator.getitem, other, data))
         elif what == 8 and isinstance(parent, list):
             rng.shuffle(parent)
         elif what == 9:
@@ -855,8 +855,8 @@ def check_record(path):
     instance = acerl_np.load_instance(path, layout=layout)
     for name in ("arrival", "expiry", "handling_time", "demand"):
         require(np.isfinite(getattr(instance, name)).all(), f"{name} is not finite")
-    load = functools.partial(acerl_np.load_instance, layout=layout)
-    again = reload(path, functools.partial(write_record, instance), load)
+    load = partial(acerl_np.load_instance, layout=layout)
+    again = reload(path, partial(write_record, instance), load)
     require_same(again.content_hash, instance.content_hash, "a record")
     load = measure_load(instance)
     figures = [load.offered, load.loaded, load.span, load.fleet_time]
@@ -933,8 +933,22 @@ def check_references(path):
 
 
 def check_audit(path):
+    """It is read as a record, and recovered from, which goes on writing it."""
     warnings.simplefilter("ignore", acerl_np.LogWarning)  # a changed time may be far ahead
-    check_assignments(path, read_audit, LAYOUT)
+    refusals = []
+    for read in (partial(check_assignments, read=read_audit, of=LAYOUT), recover):
+        try:
+            read(path)
+        except InputError as error:
+            check_refusal(error)
+            refusals.append(error)
+    for error in refusals:
+        require(str(error).startswith(f"{path}: "), f"no file in {str(error)[:200]!r}")
+        raise error
+
+
+def recover(path):
+    acerl_np.Dispatcher.recover(LAYOUT, "EDD", audit=path).close()
 
 
 def check_dispatcher(path):
@@ -1023,7 +1037,7 @@ def check_checkpoint(path):
     require(trainer.policy.theta.size, "no policy")
     trainer.write_history(path.with_name("history.csv"))
     with suppress(CheckpointError):  # a step beyond the last generation
-        reload(path, trainer.save, functools.partial(ACERL.resume, threads=1))
+        reload(path, trainer.save, partial(ACERL.resume, threads=1))
 
 
 def run_main(words):

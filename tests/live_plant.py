@@ -62,6 +62,45 @@ def serving(log, layout=LAYOUT, *, wall=False, start=0.0, policy="nearest", **ho
             thread.join()
 
 
+@contextmanager
+def listening(ask, path="/orders", **headers):
+    """Give what reads the data of a stream's next event, or of the next of a name; `events` are all names."""
+    connection = http.client.HTTPConnection("127.0.0.1", ask.port, timeout=10.0)
+    connection.request("GET", path, headers={k.replace("_", "-"): x for k, x in headers.items()})
+    stream = connection.getresponse()
+
+    def read(event=b""):
+        line, found = b"", not event
+        while not (line.startswith(b"data: ") and found):
+            line = stream.readline()
+            if line.startswith(b"event: "):
+                read.events.append(line[7:-1].decode())
+                found |= line[7:-1] == event
+        return json.loads(line.removeprefix(b"data: "))
+
+    read.status, read.line, read.events = stream.status, stream.readline, []
+    try:
+        yield read
+    finally:
+        connection.close()
+
+
+def tell(service, now=0.0, **message):
+    """Return the answers of a service to a message."""
+    return list(service.answer(json.dumps(message), now))
+
+
+def arrive(name, now=0.0, **more):
+    """Return the message of a task that arrives."""
+    own = {"kind": "TaskArrived", "time": now, "task": name, "pickup": "st1", "delivery": "st5"}
+    return {**own, "expiry": 400.0, **more}
+
+
+def arrive_numbered(number, now=0.0, **more):
+    """Return that of a task called by the message's number."""
+    return {**arrive(f"t{number}", now, **more), "number": number}
+
+
 class Plant:
     """Tasks between random stations, one every `every` seconds; vehicles pass each site of their ways."""
 

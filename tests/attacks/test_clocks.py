@@ -9,6 +9,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from live_plant import arrive, tell
 from live_plant import serving as serving_http
 
 import acerl_np
@@ -22,16 +23,7 @@ from acerl_np.live.worker import Worker
 from acerl_np.support.errors import StorageError, WorkerError
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
-TASK = {"pickup": "st1", "delivery": "st5", "expiry": 400.0}
 NOW = 1.75e9
-
-
-def tell(service, now, **message):
-    return list(service.answer(json.dumps(message), now))
-
-
-def arrive(name, now):
-    return {"kind": "TaskArrived", "time": now, "task": name, **TASK}
 
 
 # When it is asked

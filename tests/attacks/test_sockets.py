@@ -1,6 +1,5 @@
 """Clients that are slow, deaf, many, huge or of elsewhere: whoever they are, the others are answered."""
 
-import http.client
 import json
 import socket
 import threading
@@ -8,7 +7,8 @@ import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from live_plant import LAYOUT, PAGE, serving
+from live_plant import LAYOUT, PAGE, arrive_numbered, listening, serving
+from live_plant import arrive as arrive_message
 
 import acerl_np
 
@@ -17,7 +17,6 @@ pytest.importorskip("uvicorn")
 
 from acerl_np.live import service, web, worker
 
-TASK = {"pickup": "st1", "delivery": "st5", "expiry": 400.0}
 STATE = '{"kind": "State"}\n'
 
 
@@ -29,9 +28,8 @@ def hurry(monkeypatch):
     monkeypatch.setattr(web, "CALM", 0.02)
 
 
-def arrive(number, now=0.0, **more):
-    own = {"kind": "TaskArrived", "number": number, "time": now, "task": f"t{number}"}
-    return json.dumps({**own, **TASK, **more}) + "\n"
+def arrive(number):
+    return json.dumps(arrive_numbered(number)) + "\n"
 
 
 def dial(ask, data=b"", timeout=10.0):
@@ -213,36 +211,14 @@ def test_an_order_number_that_is_none_is_refused(tmp_path):
 def test_a_separator_of_lines_within_a_name_cuts_no_message(tmp_path):
     name = "t\u2028\u2029\x85\x0b\x0c\x1c"
     with serving(tmp_path / "day.jsonl") as ask:
-        told = json.dumps(
-            {"kind": "TaskArrived", "time": 0.0, "task": "t\u2028", **TASK}, ensure_ascii=False
-        )
+        told = json.dumps(arrive_message("t\u2028"), ensure_ascii=False)
         decide = json.dumps({"kind": "Decide", "time": 0.0})
         answers = ask("POST", "/events", f"{told}\r\n{decide}".encode())[1].splitlines()
         assert [json.loads(x)["kind"] for x in answers] == ["Ok", "Assigned", "Ok"]
         with listening(ask) as read:
-            assert json.loads(read()[-1])["task"] == "t\u2028"
+            assert read()["task"] == "t\u2028"
         told = json.dumps({"kind": "TaskCancelled", "time": 0.0, "task": name}, ensure_ascii=False)
         assert len(ask("POST", "/events", told.encode())[1].splitlines()) == 1
-
-
-@contextmanager
-def listening(ask, path="/orders"):
-    """Give what reads the next event of a stream: its name, and its data."""
-    connection = http.client.HTTPConnection("127.0.0.1", ask.port, timeout=10.0)
-    connection.request("GET", path)
-    stream = connection.getresponse()
-
-    def read():
-        name = b""
-        while not (line := stream.readline()).startswith(b"data: "):
-            name = line[7:-1] if line.startswith(b"event: ") else name
-        return name.decode(), line[6:]
-
-    read.status, read.line = stream.status, stream.readline
-    try:
-        yield read
-    finally:
-        connection.close()
 
 
 def test_a_stream_that_lacks_orders_says_so(tmp_path, monkeypatch):
@@ -258,13 +234,13 @@ def test_a_stream_that_lacks_orders_says_so(tmp_path, monkeypatch):
         decide = json.dumps({"kind": "Decide", "time": 0.0})
         ask("POST", "/events", "".join(arrive(k) for k in range(5)) + decide)
         with listening(ask, "/orders?after=1") as late, listening(ask) as viewer:
-            assert late() == ("gap", b'{"after": 1, "before": 4}\n')
-            assert [json.loads(late()[1])["number"] for _ in "ab"] == [4, 5]
-            assert json.loads(viewer()[1])["number"] == 4
+            assert late() == {"after": 1, "before": 4} and late.events == ["gap"]
+            assert [late()["number"] for _ in "ab"] == [4, 5]
+            assert viewer()["number"] == 4
         with listening(ask, "/orders?after=3") as read:
-            assert json.loads(read()[1])["number"] == 4
+            assert read()["number"] == 4
     with serving(log, layout) as ask, listening(ask, "/orders?after=3") as read:  # after a restart
-        assert read() == ("gap", b'{"after": 3, "before": 6}\n')
+        assert read() == {"after": 3, "before": 6} and read.events == ["gap"]
 
 
 def test_a_stream_that_falls_behind_says_so(tmp_path, monkeypatch):
@@ -273,8 +249,8 @@ def test_a_stream_that_falls_behind_says_so(tmp_path, monkeypatch):
         ask("GET", "/healthz")
         orders = [{"kind": "Assigned", "number": k, "repeated": False} for k in range(1, 6)]
         ask.worker.submit(lambda: ask.worker.publish(orders, "")).result()
-        assert read() == ("gap", b'{"after": 0, "before": 4}\n')
-        assert [json.loads(read()[1])["number"] for _ in "ab"] == [4, 5]
+        assert read() == {"after": 0, "before": 4} and read.events == ["gap"]
+        assert [read()["number"] for _ in "ab"] == [4, 5]
 
 
 def test_streams_are_so_many_and_their_ends_are_seen(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from live_plant import PAGE, give_input, serving
+from live_plant import PAGE, arrive, give_input, serving, tell
 
 import acerl_np
 from acerl_np.commands.serve import read_origin, read_token
@@ -22,17 +22,8 @@ from acerl_np.live.service import RETRY, Service
 from acerl_np.support.errors import InputError, PolicyError, StorageError
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
-TASK = {"pickup": "st1", "delivery": "st5", "expiry": 400.0}
 TOKEN = "0123456789abcdef"
 NOW = 1.75e9
-
-
-def tell(service, now=0.0, **message):
-    return list(service.answer(json.dumps(message), now))
-
-
-def arrive(name, now):
-    return {"kind": "TaskArrived", "time": now, "task": name, **TASK}
 
 
 # What is refused at the start

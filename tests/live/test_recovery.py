@@ -4,12 +4,9 @@ import copy
 import json
 import os
 import random
-import subprocess
-import sys
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import own_rules
 import pytest
@@ -27,7 +24,6 @@ from acerl_np.live.wire import format_line
 from acerl_np.support.errors import EventError, InputError, LogWarning, RecordError, StorageError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def look_wholly(dispatcher):
@@ -413,17 +409,6 @@ def test_a_vehicle_that_is_idle_elsewhere(tmp_path):
     assert vehicle in dispatcher.idle and dispatcher._floor.day.delivered == 0
     assert look(recover(log)) == look(dispatcher)
     assert "b" not in daybook.read_audit(log, LAYOUT).instance.tasks
-
-
-@pytest.mark.slow
-def test_a_day_survives_kills():
-    """The plant's side is in the script; `python benchmarks/kill_live.py` kills 20 times in 800 tasks."""
-    script = BENCHMARKS / "kill_live.py"
-    done = subprocess.run(
-        [sys.executable, script, "--quick"], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 lost, 0 carried twice" in done.stdout
 
 
 @pytest.mark.parametrize("way", ["log", "state", "both"])

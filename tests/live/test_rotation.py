@@ -17,7 +17,7 @@ from acerl_np.live.daybook import read_audit
 from acerl_np.live.log import AuditLog
 from acerl_np.live.service import Service
 from acerl_np.live.wire import format_line
-from acerl_np.support.errors import EventError, InputError, PolicyError, RecordError, StorageError
+from acerl_np.support.errors import EventError, InputError, RecordError, StorageError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
 DAY = 86_400.0
@@ -144,17 +144,6 @@ def test_a_log_that_cannot_be_moved_goes_on(broken, tmp_path, monkeypatch):
     own.close()
     with recover(tmp_path) as again:
         assert again.last_number == 3
-
-
-def test_a_policy_that_no_file_can_hold_is_told_beforehand():
-    class Mine:
-        def choose(self, sim):
-            return [-1], [-1]
-
-    own = Dispatcher(LAYOUT, Mine())
-    with pytest.raises(PolicyError, match="no file"):
-        own.check_save()
-    Dispatcher(LAYOUT, "EDD").check_save()
 
 
 @pytest.mark.parametrize("policy", ["nearest", "EDD"])

@@ -3,7 +3,6 @@
 import gc
 import json
 import re
-import subprocess
 import sys
 import types
 from dataclasses import fields, replace
@@ -11,7 +10,8 @@ from dataclasses import fields, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from live_plant import give_input
+from live_plant import arrive_numbered as arrive
+from live_plant import give_input, tell
 from machine import needs_jit
 
 import acerl_np
@@ -26,16 +26,6 @@ from acerl_np.problem.parts import Parking, ParkingPlace
 from acerl_np.support.errors import EventError
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
-TASK = {"pickup": "st1", "delivery": "st5", "expiry": 400.0}
-
-
-def tell(service, **message):
-    return list(service.answer(json.dumps(message)))
-
-
-def arrive(number, time=0.0, **more):
-    own = {"kind": "TaskArrived", "number": number, "time": time, "task": f"t{number}", **TASK}
-    return {**own, **more}
 
 
 @pytest.mark.parametrize(("names", "first"), [("site", "st1"), ("node", "N-1")])
@@ -182,81 +172,12 @@ def test_the_command_goes_on_where_it_ended(empty, run, monkeypatch):
     assert "no --log: what is told is lost" in run("serve FCFS --layout dmh").err
 
 
-def test_by_the_clock_on_the_wall_it_asks_itself(empty, run, monkeypatch):
-    import threading
-    import time
-
-    ended = threading.Event()
-
-    class Told:
-        texts = iter([format_line(arrive(1, time.time() - 1.0))])
-
-        def read(self, most):
-            text = next(self.texts, "")
-            return text.encode() if text else bytes(ended.wait(10.0) and 0)
-
-    Told.buffer = Told.raw = Told()
-
-    def write(text):
-        if "Assigned" in text:
-            ended.set()
-
-    monkeypatch.setattr(serving.sys, "stdin", Told)
-    monkeypatch.setattr(serving.sys.stdout, "write", write)
-    run("serve nearest --layout dmh --log day.jsonl --clock wall")
-    assert ended.is_set()
-
-
 def test_of_another_clock_it_is_refused_once():
     service, asker, now = Service(acerl_np.Dispatcher(LAYOUT, "nearest")), Asker(), 1.75e9
     tell(service, **arrive(1, 4.0, earliest_start=60.0))
     asker.note(now, opens=service.dispatcher.is_open, due=service.dispatcher.next_time)
     assert asker.is_due(now + 0.05)
     assert [x["kind"] for x in service.ask(now)] == ["Refused"] and service.in_a_row == 0
-
-
-@pytest.mark.slow
-def test_what_was_answered_survives_a_kill(tmp_path):
-    """Killed after each answer and told again what it may not know: the log is that of an undisturbed day."""
-    messages = [arrive(k, float(k)) for k in range(1, 7)]
-    messages.insert(3, {"kind": "Decide", "time": 3.0})
-    messages.append({"kind": "Decide", "time": 9.0})
-    words = [sys.executable, "-m", "acerl_np", "serve", "nearest", "--layout", "dmh", "--log"]
-
-    def open_service(log):
-        own = [*words, str(log)]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        service = subprocess.Popen(own, **pipes)
-        assert json.loads(service.stdout.readline())["kind"] == "Ready"
-        return service
-
-    def say(service, message):
-        service.stdin.write(format_line(message))
-        service.stdin.flush()
-        answers = [json.loads(service.stdout.readline())]
-        while answers[-1]["kind"] not in ("Ok", "Refused"):
-            answers.append(json.loads(service.stdout.readline()))
-        return answers
-
-    def end(service, kill=False):
-        if kill:
-            service.kill()
-        service.communicate()
-
-    whole = open_service(tmp_path / "whole.jsonl")
-    orders = [x for message in messages for x in say(whole, message) if x["kind"] == "Assigned"]
-    end(whole)
-    found, service = {}, open_service(tmp_path / "killed.jsonl")
-    for k, message in enumerate(messages):
-        for answer in say(service, message):
-            if answer["kind"] == "Assigned":
-                found[answer["number"]] = answer["vehicle"], answer["task"]
-        if k in (1, 4):
-            end(service, kill=True)
-            service = open_service(tmp_path / "killed.jsonl")
-            assert say(service, messages[k])[-1]["kind"] == "Ok"
-    end(service)
-    assert found == {x["number"]: (x["vehicle"], x["task"]) for x in orders}
 
 
 def test_a_message_may_leave_out_what_has_a_default():
@@ -356,8 +277,8 @@ def test_ten_thousand_messages_of_anybody_are_answered_and_nothing_grows(shadow)
         kind = draws.choice([*E.EVENTS, *ASKED])
         plain = {"vehicle": f"v{k % 3}", "task": f"t{k % 9}", "site": "st5", "start": k / 10}
         own = {name: plain.get(name, draws.choice(values)) for name in FIELDS[kind][0]}
-        own |= {name: TASK[name] for name in TASK if name in own} | {"time": k / 10}
-        own |= {"number": k, "hold": False}
+        own |= {name: x for name, x in arrive("").items() if name in own and name != "task"}
+        own |= {"time": k / 10, "number": k, "hold": False}
         own = {name: own[name] for name in FIELDS[kind][0] if draws.random() < 0.9}
         if draws.random() < 0.3 and own:
             own[draws.choice([*own])] = draws.choice(values)

@@ -2,14 +2,10 @@
 
 import json
 import math
-from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from machine import needs_jit
 
 import acerl_np
 from acerl_np.live import events as E
@@ -168,44 +164,6 @@ def test_check_sees_what_is_broken():
         assert dispatcher.check() == []
         harm(dispatcher._floor)
         assert dispatcher.check()
-
-
-ACTS = st.tuples(
-    st.sampled_from(("arrive", "cancel", "recall", "pass", "idle", "broke", "repair", "decide")),
-    st.integers(0, 3),
-    st.integers(0, 1),
-    st.sampled_from(("st1", "st2", "st5")),
-    st.integers(0, 4),
-)
-
-
-@needs_jit
-@given(st.lists(ACTS, max_size=25))
-def test_whatever_is_told_late_or_twice_the_floor_is_sound(acts):
-    dispatcher = acerl_np.Dispatcher(LIMITED, "FCFS")
-    for k, (act, task, v, site, late) in enumerate(acts):
-        time, name, vehicle = max(0.0, k - late), f"t{task}", f"v{v}"
-        event = {
-            "arrive": arrive(name, time, demand=3.0 * task),
-            "cancel": E.TaskCancelled(time, name),
-            "recall": E.TaskRecalled(time, name, cancel=v == 0),
-            "pass": E.VehiclePassed(time, vehicle, site),
-            "idle": E.VehicleIdle(time, vehicle, site),
-            "broke": E.VehicleBroke(time, vehicle),
-            "repair": E.VehicleRepaired(time, vehicle),
-            "decide": None,
-        }[act]
-        if event is None:
-            dispatcher.decide(float(k))
-        else:
-            for _ in range(2):
-                with suppress(EventError):
-                    dispatcher.feed(event)
-        assert dispatcher.check() == []
-    found = dispatcher.tasks()
-    assert {n for n, own in found.items() if own.vehicle and own.state in (T.GIVEN, T.LOADED)} == {
-        *dispatcher.under_way
-    }
 
 
 @pytest.mark.compiles

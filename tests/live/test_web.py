@@ -6,10 +6,9 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 
 import pytest
-from live_plant import PAGE, serving
+from live_plant import PAGE, arrive_numbered, listening, serving
 
 import acerl_np
 from acerl_np.commands.serve import read_address
@@ -22,32 +21,8 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 
-@contextmanager
-def listening(ask, path="/orders", **headers):
-    """Give what reads the next order of the stream."""
-    connection = http.client.HTTPConnection("127.0.0.1", ask.port, timeout=10.0)
-    connection.request("GET", path, headers={k.replace("_", "-"): x for k, x in headers.items()})
-    stream = connection.getresponse()
-
-    def read(event=b""):
-        line, found = b"", not event
-        while not (line.startswith(b"data: ") and found):
-            line = stream.readline()
-            if line.startswith(b"event: "):
-                read.events.append(line[7:-1].decode())
-                found |= line[7:-1] == event
-        return json.loads(line.removeprefix(b"data: "))
-
-    read.events = []
-    try:
-        yield read
-    finally:
-        connection.close()
-
-
-def arrive(number, now=0.0):
-    own = {"kind": "TaskArrived", "number": number, "time": now, "task": f"t{number}"}
-    return format_line({**own, "pickup": "st1", "delivery": "st5", "expiry": 400.0})
+def arrive(*given):
+    return format_line(arrive_numbered(*given))
 
 
 def test_orders_are_answered_and_streamed_from_where_a_client_was(tmp_path):

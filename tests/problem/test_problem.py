@@ -274,25 +274,6 @@ def test_a_name_that_is_not_text_is_shown_as_escapes(tmp_path):
     assert instance.layout.name == "\\udcff"
 
 
-ENDS = {"task": "t0", "pickup": "A", "delivery": "B"}
-MALFORMED_ROWS = [
-    ([], "no tasks"),
-    ([{}], "row 1 ... task"),
-    ([ENDS], "row 1 ... arrival_time ... null"),
-    (
-        [
-            {**ENDS, "arrival_time": 0, "expiry_time": 1},
-            {**ENDS, "task": "t1", "arrival_time": True},
-        ],
-        "row 2 ... arrival_time ... true",
-    ),
-    ([{"task": None, "pickup": "A"}], "row 1 ... task ... null"),
-    ([{"task": "t0", "pickup": ["A"]}], 'row 1 ... pickup ... ["A"]'),
-    ([{"task": 10**5000}], "row 1: task: read int too large to show"),
-    ([{**ENDS, "arrival_time": 10**5000}], "row 1: arrival_time: read int too large to show"),
-]
-
-
 # Records that are read
 
 SPREADSHEET = io.StringIO()
