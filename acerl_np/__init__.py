@@ -61,8 +61,7 @@ _HOMES = {
     "support.team": "Team",
     "training.acerl": "ACERL",
     "training.config": "Config",
-    "training.curves": "CurvePoint",
-    "training.history": "Generation",
+    "training.history": "CurvePoint Generation",
     "warm": "warm_up",
 }
 """Public names by the module that defines them, as in `__init__.pyi`."""

@@ -234,6 +234,6 @@ from acerl_np.support.team import Team as Team
 from acerl_np.support.version import __version__ as __version__
 from acerl_np.training.acerl import ACERL as ACERL
 from acerl_np.training.config import Config as Config
-from acerl_np.training.curves import CurvePoint as CurvePoint
+from acerl_np.training.history import CurvePoint as CurvePoint
 from acerl_np.training.history import Generation as Generation
 from acerl_np.warm import warm_up as warm_up

@@ -320,14 +320,14 @@ MUTANTS = [
     ),
     Mutant(
         "kernels: p_f is its complement",
-        "kernels/learning/ranking.py",
+        "kernels/learning/update.py",
         "draw_uniform(key, sweep, j) < p_f",
         "draw_uniform(key, sweep, j) >= p_f",
         RANKING,
     ),
     Mutant(
         "kernels: equally good members swap",
-        "kernels/learning/ranking.py",
+        "kernels/learning/update.py",
         "swap = returns[a] < returns[b]",
         "swap = returns[a] <= returns[b]",
         RANKING,
@@ -635,7 +635,7 @@ MUTANTS = [
     ),
     Mutant(
         "training: the worst look is kept",
-        "training/curves.py",
+        "training/history.py",
         "return bool(own > rival)",
         "return bool(own < rival)",
         f"tests/training/test_best.py {TRAINING}",

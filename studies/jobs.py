@@ -19,8 +19,7 @@ from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
-from acerl_np.training.curves import pack_curve
-from acerl_np.training.history import HISTORY_COLUMNS, pack_columns
+from acerl_np.training.history import HISTORY_COLUMNS, pack_columns, pack_curve
 from studies.rivals.seeds import RivalConfig
 from studies.rivals.training import RivalTrainer
 

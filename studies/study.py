@@ -17,8 +17,7 @@ from acerl_np.support.report import render_csv
 from acerl_np.support.team import Team, lead
 from acerl_np.support.workers import count_cores
 from acerl_np.training.config import Config
-from acerl_np.training.curves import CURVE_COLUMNS
-from acerl_np.training.history import HISTORY_COLUMNS
+from acerl_np.training.history import CURVE_COLUMNS, HISTORY_COLUMNS
 from acerl_np.training.settings import Preset
 from studies.jobs import AHEAD, GREEDY, Job, Training, run_job
 from studies.rivals.seeds import RivalConfig

@@ -11,8 +11,8 @@ from acerl_np.kernels.motion.commitment import find_waiting, take_decision
 from acerl_np.kernels.motion.offers import is_decision_due
 from acerl_np.kernels.rollout.episodes import decide_rows
 from acerl_np.kernels.rollout.futures import Ahead
-from acerl_np.policies.agent import AgentFunction, OwnPolicy, as_decider
-from acerl_np.policies.files import BasePolicy
+from acerl_np.policies.agent import AgentFunction, OwnPolicy
+from acerl_np.policies.files import BasePolicy, as_decider
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance

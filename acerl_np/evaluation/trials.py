@@ -16,8 +16,8 @@ from acerl_np.kernels.core import state as S
 from acerl_np.kernels.core.state import Outcome, allocate_outcome, join_outcomes, read_outcome
 from acerl_np.kernels.rollout.episodes import play_episodes
 from acerl_np.kernels.rollout.futures import Ahead
-from acerl_np.policies.agent import AgentFunction, OwnPolicy, as_decider
-from acerl_np.policies.files import BasePolicy
+from acerl_np.policies.agent import AgentFunction, OwnPolicy
+from acerl_np.policies.files import BasePolicy, as_decider
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.problem.goal import PAPER, Goal, OwnMeasure, find_goal
 from acerl_np.problem.instance import Instance, list_instances

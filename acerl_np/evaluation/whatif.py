@@ -15,8 +15,7 @@ import numpy as np
 from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.metrics import compare_paired, standard_error
 from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
-from acerl_np.policies.agent import as_decider
-from acerl_np.policies.files import BasePolicy
+from acerl_np.policies.files import BasePolicy, as_decider
 from acerl_np.policies.rules import BASELINES
 from acerl_np.problem.choices import COMMITMENT
 from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift

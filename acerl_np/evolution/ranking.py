@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution.ranges import FIELDS, Ranking, Shaping
-from acerl_np.kernels.learning.ranking import rank_members
-from acerl_np.kernels.learning.update import Noise
+from acerl_np.kernels.learning.update import Noise, rank_members
 from acerl_np.support.fields import read_fields, refuse
 from acerl_np.support.numbers import Whole
 from acerl_np.support.own import Own

@@ -25,8 +25,7 @@ from acerl_np.live.meeting import MeetingFloor
 from acerl_np.live.orders import DayBegan, Followed
 from acerl_np.live.parts import OUT
 from acerl_np.live.states import TaskState
-from acerl_np.policies.agent import as_decider
-from acerl_np.policies.files import AnyPolicy, BasePolicy
+from acerl_np.policies.files import AnyPolicy, BasePolicy, as_decider
 from acerl_np.policies.lookahead import MAX_FUTURES
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RulePolicy

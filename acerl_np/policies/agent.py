@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.core.state import Problem
 from acerl_np.policies.files import BasePolicy, Places, Prepared
-from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.network import Policy
-from acerl_np.policies.rules import GENERAL, RulePolicy, find_policy_name
 from acerl_np.problem.choices import PAPER_RULES, SlotKind
-from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance, list_instances, refuse_chains
 from acerl_np.problem.interface import POOL, find_rules, find_slots
 from acerl_np.problem.tables import build_problem
@@ -94,37 +91,6 @@ class OwnPolicy(BasePolicy):
 
     def _refuse_to_decide(self) -> NoReturn:
         refuse("policy", self, "one that is compiled, as a rule by @acerl_np.rule", PolicyError)
-
-
-def as_decider(
-    policy: Any, instances: Instance | Sequence[Instance] = (), goal: Goal | None = None
-) -> BasePolicy:
-    """Return the policy of any form as it is, and make one of a rule's name or of a user's object.
-
-    Which weights `general` means depends on the instances and the goal.
-
-    Raises
-    ------
-    PolicyError
-        If it is none of these, or a function of observations and masks without instances that say its sizes.
-    """
-    if isinstance(policy, str):
-        name = find_policy_name(policy)
-        own = name == GENERAL
-        return make_general(find_set(list_instances(instances), goal)) if own else RulePolicy(name)
-    if isinstance(policy, BasePolicy):
-        return policy
-    if isinstance(policy, type) and hasattr(policy, "choose"):
-        policy = policy()
-    if callable(getattr(policy, "choose", None)):
-        return OwnPolicy(policy)
-    if not callable(policy) or not instances:
-        expected = (
-            "a policy, a rule's name, a function with @acerl_np.rule, an object with choose(sim), or an "
-            "Agent around a function"
-        )
-        refuse("policy", policy, expected, PolicyError)
-    return Agent(policy, instances)
 
 
 class Agent(OwnPolicy):

@@ -1,4 +1,4 @@
-"""Policy files: one kind of file for policies of every form."""
+"""Policies of every form: what each can do, what is made one, and one kind of file for them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ import numpy as np
 from acerl_np.kernels.core.state import Problem
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.problem.choices import MAX_CHANGES
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.goal import Goal
+from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
 from acerl_np.support.errors import PolicyError, describe
+from acerl_np.support.fields import refuse
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.trust import trusting
 
@@ -203,6 +205,42 @@ class AnyPolicy(BasePolicy):
                 "acerl_np.load_policy reads every form"
             )
         return policy
+
+
+def as_decider(
+    policy: Any, instances: Instance | Sequence[Instance] = (), goal: Goal | None = None
+) -> BasePolicy:
+    """Return the policy of any form as it is, and make one of a rule's name or of a user's object.
+
+    Which weights `general` means depends on the instances and the goal.
+
+    Raises
+    ------
+    PolicyError
+        If it is none of these, or a function of observations and masks without instances that say its sizes.
+    """
+    if isinstance(policy, BasePolicy):
+        return policy
+    if isinstance(policy, str):
+        from acerl_np.policies.general import find_set, make_general
+        from acerl_np.policies.rules import GENERAL, RulePolicy, find_policy_name
+
+        name = find_policy_name(policy)
+        own = name == GENERAL
+        return make_general(find_set(list_instances(instances), goal)) if own else RulePolicy(name)
+    from acerl_np.policies.agent import Agent, OwnPolicy
+
+    if isinstance(policy, type) and hasattr(policy, "choose"):
+        policy = policy()
+    if callable(getattr(policy, "choose", None)):
+        return OwnPolicy(policy)
+    if not callable(policy) or not instances:
+        expected = (
+            "a policy, a rule's name, a function with @acerl_np.rule, an object with choose(sim), or an "
+            "Agent around a function"
+        )
+        refuse("policy", policy, expected, PolicyError)
+    return Agent(policy, instances)
 
 
 def pack_policy(policy: AnyPolicy) -> dict[str, np.ndarray]:

@@ -14,8 +14,14 @@ from acerl_np.kernels.dispatching.index import allocate_pairs
 from acerl_np.kernels.dispatching.own import OwnDecider
 from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.kernels.rollout import futures as F
-from acerl_np.policies.agent import as_decider
-from acerl_np.policies.files import BasePolicy, Places, Prepared, pack_policy, unpack_policy
+from acerl_np.policies.files import (
+    BasePolicy,
+    Places,
+    Prepared,
+    as_decider,
+    pack_policy,
+    unpack_policy,
+)
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import Origin, add_prefix, take_prefixed

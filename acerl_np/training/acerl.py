@@ -27,8 +27,16 @@ from acerl_np.support.trust import trusting
 from acerl_np.support.workers import THREADS, Workers
 from acerl_np.training import checkpoint
 from acerl_np.training.config import Config, check_config, take_stored
-from acerl_np.training.curves import VALUES, CurvePoint, pack_curve, unpack_curve
-from acerl_np.training.history import HISTORY_COLUMNS, Generation, pack_columns, unpack_lines
+from acerl_np.training.history import (
+    HISTORY_COLUMNS,
+    VALUES,
+    CurvePoint,
+    Generation,
+    pack_columns,
+    pack_curve,
+    unpack_curve,
+    unpack_lines,
+)
 from acerl_np.training.parametrisations import make_parametrisation, make_search, restore_search
 from acerl_np.training.records import TrainingRecords
 from acerl_np.training.remote import Split

@@ -23,8 +23,7 @@ from acerl_np.support.numbers import check_seed
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import save_checkpoint
-from acerl_np.training.curves import CurvePoint, format_curves
-from acerl_np.training.history import Line, format_history, pack_columns
+from acerl_np.training.history import CurvePoint, Line, format_curves, format_history, pack_columns
 
 
 class Trainer(CopiedWhole, ABC, Generic[Line]):

@@ -288,8 +288,10 @@ def test_a_policy_that_no_file_holds_has_no_state(empty, run, monkeypatch):
     monkeypatch.setattr("sys.stdin", give_input())
     assert "no state is written" in run(words).err
     assert not Path("day.jsonl.state.npz").exists()
-    with pytest.raises(PolicyError):
-        Service(acerl_np.Dispatcher(LAYOUT, Mine()), "live.npz").save()
+    own = acerl_np.Dispatcher(LAYOUT, Mine())
+    for check in (own.check_save, Service(own, "live.npz").save):
+        with pytest.raises(PolicyError, match="no file"):
+            check()
 
 
 def test_an_order_that_takes_far_too_long_is_overdue():

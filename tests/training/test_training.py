@@ -35,7 +35,7 @@ from acerl_np.problem.interface import find_scaling, find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_members, stream_keys
 from acerl_np.support.workers import Workers
-from acerl_np.training.curves import CurvePoint
+from acerl_np.training.history import CurvePoint
 
 HIDDEN = (8,)
 POPULATION = 12 if JIT else 4

@@ -237,8 +237,7 @@ def read_weights(text: str) -> tuple[float, ...]:
 
 def find_policy(name: str) -> Any:
     """Return the policy in a file, the name of a known one, or what a `module:name` says."""
-    from acerl_np.policies.agent import as_decider
-    from acerl_np.policies.files import load_policy
+    from acerl_np.policies.files import as_decider, load_policy
     from acerl_np.policies.rules import GENERAL, find_policy_name
 
     if name.lower() == GENERAL:  # whatever stands here under that name
