@@ -1,8 +1,8 @@
 """Run the tutorial, and compare what it prints with its page: python .ci/outputs.py [--write].
 
 Its blocks of bash and py run in order in an empty folder with `hall.xml`. A block of text right behind one
-is what it printed on its standard output. `--write` replaces these blocks and the pictures. Times that the
-machine took are not compared.
+is what it printed on its standard output, long sentences folded. `--write` replaces these blocks and the
+pictures. Times that the machine took are not compared.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,13 +28,16 @@ TIMES = re.compile(r"\b[\d.]+k? (s|ms|us|decisions/s)(?=[;,] (seed|\d|left))")
 
 
 def run(language: str, code: str, names: dict[str, object]) -> str:
-    """Return what a block prints."""
+    """Return what a block prints; lines that are no rows of a table are folded."""
     if language == "py":
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(compile(code, PAGE.name, "exec"), names)
-        return out.getvalue()
-    words = ["bash", "-e", "-c", code]
-    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+        printed = out.getvalue()
+    else:
+        words = ["bash", "-e", "-c", code]
+        printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+    lines = printed.splitlines(keepends=True)
+    return "".join(x if "  " in x or x[:2] == "--" else textwrap.fill(x, 110) + "\n" for x in lines)
 
 
 def main(write: bool) -> int:
