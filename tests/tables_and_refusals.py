@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from acerl_np import InputError, RecordError
+from acerl_np import InputError, PolicyError, RecordError
+from acerl_np.support.files import read_arrays, write_arrays
 
 HEADER = "task,pickup,delivery,arrival_time,expiry_time"
 FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
@@ -84,6 +85,17 @@ def change_arrays(arrays, changes):
     for name, change in changes.items():
         changed[name] = change(arrays[name].copy()) if callable(change) else change
     return {name: array for name, array in changed.items() if array is not None}
+
+
+def check_damaged(path, rows, *loads, error=PolicyError):
+    """Rows (array, what it becomes or None, words): whoever loads such a file refuses it in one line."""
+    arrays = read_arrays(path, error)
+    for name, value, message in rows:
+        write_arrays(path, change_arrays(arrays, {name: value}))
+        for load in loads:
+            with pytest.raises(error, match=message) as caught:
+                load(path)
+            assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
 
 
 def list_taken(take, arrays, cases=(), error=InputError, start=""):

@@ -33,15 +33,6 @@ def play_past(past: Sequence[Assignments], playing: Playing) -> Trials:
     return Trials.of([item.instance for item in past], join_outcomes(played), playing.goal)
 
 
-def measure_utilisation(replay: Replay) -> float:
-    """Return the share of the vehicles' time in the fleet, up to the makespan, in which they are busy."""
-    present = replay.assignments.present
-    if present is None:
-        present = np.array([[0.0, np.inf]] * len(replay.assignments.instance.layout.vehicles))
-    seconds = np.minimum(present[:, 1], replay.makespan) - present[:, 0]
-    return float(replay.outcome.busy[0] / np.maximum(0.0, seconds).sum())
-
-
 def measure_delays(replay: Replay) -> np.ndarray:
     """Return how far each task's simulated start is behind the recorded one, float64 (n_tasks,), s."""
     return np.asarray(replay.start - replay.assignments.start)

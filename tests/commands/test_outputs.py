@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from machine import needs_jit
-from small_files import FILES, HEADER
+from small_files import FILES
+from tables_and_refusals import HEADER
 
 import acerl_np
 from acerl_np.commands.main import main
@@ -104,7 +105,7 @@ def test_where_nothing_can_be_written_is_told_before_any_work(folder, run):
 
 def test_a_mapping_takes_no_name_of_what_is_written_beside_it(folder, run):
     rows = [f"t{k},A,B,2024-05-0{6 + k}T07:00:00,20\n" for k in range(2)]
-    Path("in.csv").write_text("".join([HEADER, *rows, "t9,A,A,2024-05-07T08:00:00,20\n"]))
+    Path("in.csv").write_text("".join([f"{HEADER}\n", *rows, "t9,A,A,2024-05-07T08:00:00,20\n"]))
     words = "records convert in.csv --layout layout.json --skip-bad --split day --out made"
     for name in ("made/in-2024-05-06.csv", "./made.left-out.csv"):
         line = run(f"{words} --write-mapping {name}", 2).err

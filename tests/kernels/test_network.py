@@ -5,11 +5,10 @@ from itertools import pairwise
 import naive_evolution as naive
 import numpy as np
 import pytest
-from damaged import check_damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import JIT
-from tables_and_refusals import list_unrefused
+from tables_and_refusals import check_damaged, list_unrefused
 
 from acerl_np import Simulator, load_suite
 from acerl_np.kernels.core.random import INITIAL

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from damaged import check_damaged
 from live_events import EventLog, quiet
 from machine import JIT
 from plain_policies import Asking, Nearest, first_legal
+from tables_and_refusals import check_damaged
 
 import acerl_np
 from acerl_np import Dispatcher, Instance, Layout, load_instance, load_layout

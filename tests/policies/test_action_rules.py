@@ -3,8 +3,8 @@
 import naive_evolution as naive
 import numpy as np
 import pytest
-from damaged import check_damaged
 from machine import JIT, needs_jit
+from tables_and_refusals import check_damaged
 from trainings import list_differences
 
 import acerl_np

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from damaged import check_damaged
 from machine import needs_jit
+from tables_and_refusals import check_damaged
 from worlds import PAIRS, change, make_task, move, reorder
 
 import acerl_np

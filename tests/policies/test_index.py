@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from damaged import check_damaged
 from machine import JIT
-from tables_and_refusals import list_unrefused
+from tables_and_refusals import check_damaged, list_unrefused
 from trainings import check_played
 from worlds import World, make_task, straight_floor
 
