@@ -135,6 +135,35 @@ def test_commands_are_understood(capsys):
     assert faults == [] and len(STUDIES) >= 10
 
 
+def list_options(parser):
+    found = {option for action in parser._actions for option in action.option_strings}
+    for action in parser._actions:
+        if isinstance(action.choices, dict):
+            found |= {x for choice in action.choices.values() for x in list_options(choice)}
+    return found
+
+
+def test_options_in_sentences_exist():
+    """Of the command that the inline code begins with, else of any command, study, benchmark or check."""
+    scripts = [
+        *(ROOT / "benchmarks").glob("*.py"),
+        *(x for x in (ROOT / ".ci").iterdir() if x.is_file()),
+    ]
+    elsewhere = "".join(path.read_text(encoding="utf-8") for path in scripts)
+    known = list_options(build_parser("")) | list_options(studies.build_parser())
+    known.add("--mode")  # of the paper's released code
+    faults = []
+    for page, text in PAGES.items():
+        prose = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        for code in re.findall(r"`([^`]+)`", prose):
+            command = re.match(r"acerl-np (\w+)", code)
+            own = list_options(build_parser(command[1])) if command else known
+            for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", code):
+                if option not in own and (command or option not in elsewhere):
+                    faults.append(f"{page}: {code}")
+    assert faults == []
+
+
 def anchors(text):
     """The names under which a page's headings can be linked."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
