@@ -11,6 +11,19 @@ from types import ModuleType
 
 import acerl_np
 
+TASKS = {
+    "problem": "Floors and records",
+    "commands": "What commands compute",
+    "policies": "Deciding",
+    "kernels": "Deciding",
+    "simulation": "Simulating",
+    "training": "Training",
+    "evolution": "Training",
+    "evaluation": "Comparing",
+    "live": "Dispatching a real floor",
+    "support": "Errors",
+}
+"""For which task a reader looks for the names of a room, in the order of a package's page."""
 NAMED = 3
 """So many names of one home are a page's title; of more, the home's own name is."""
 
@@ -76,22 +89,17 @@ def replace_pages(folder: Path, pages: dict[str, str]) -> None:
 
 
 def _write_module(module: str, homes: dict[str, list[str]]) -> str:
-    """Return a package's page: its names by the rooms that they come from, a line each."""
+    """Return a package's page: its names by the tasks that they are for, a line each."""
     lines = [*_head(module), _first(importlib.import_module(module)), ""]
-    rooms: dict[str, list[str]] = {}
+    tasks: dict[str, list[str]] = {title: [] for title in (*TASKS.values(), "Others")}
     for home in sorted(homes):
-        rooms.setdefault(".".join(home.split(".")[:2]), []).append(home)
-    for room in sorted(rooms, key=lambda room: (room == module, room)):
-        if len(rooms) > 1 and room != module:
-            lines += [
-                *_head(room.rpartition(".")[2], "-"),
-                _first(importlib.import_module(room)),
-                "",
-            ]
-        elif len(rooms) > 1:
-            lines += [*_head("others", "-")]
+        room = home.split(".")[1] if "." in home else ""
+        tasks[TASKS.get(room, "Others")].append(home)
+    used = {title: own for title, own in tasks.items() if own}
+    for title, own in used.items():
+        lines += _head(title, "-") if len(used) > 1 else []
         lines += [".. list-table::", "   :widths: 30 70", "   :class: names", ""]
-        for home in rooms[room]:
+        for home in own:
             for name in homes[home]:
                 value = getattr(importlib.import_module(module), name)
                 lines += [f"   * - :py:obj:`~{module}.{name}`", f"     - {_first(value)}"]
