@@ -127,12 +127,6 @@ def quiet(name):
     return Instance.from_rows(name, instance.layout.with_breakdowns({}), instance.rows())
 
 
-def tell_task(task):
-    """The arrival of a task of the slow simulator."""
-    own = task.expiry, task.handling, task.demand, task.priority
-    return E.TaskArrived(task.arrival, task.name, task.pickup, task.delivery, *own)
-
-
 class EventLog(full.Episode):
     """The slow simulator, telling what happens tick by tick as a control system would."""
 
@@ -157,7 +151,8 @@ class EventLog(full.Episode):
                 self.events.append(E.VehiclePassed(now, name, vehicle.site))
         arrived = self.tasks[len(self.tasks) - waiting : len(self.tasks) - len(self.to_arrive)]
         for task in arrived:
-            self.events.append(tell_task(task))
+            ends, own = (task.pickup, task.delivery), (task.expiry, task.handling, task.demand)
+            self.events.append(E.TaskArrived(task.arrival, task.name, *ends, *own, task.priority))
 
     def take_events(self):
         events, self.events = self.events, []

@@ -16,11 +16,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def documented(docstring, section="Parameters"):
-    """Names of a NumPy-style section, in order; None if there is no such section."""
-    match = re.search(
-        rf"^{section}\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", docstring, re.MULTILINE | re.DOTALL
-    )
+def documented(docstring):
+    """Names of the section of parameters, in order; None if there is none."""
+    section = r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)"
+    match = re.search(section, docstring, re.MULTILINE | re.DOTALL)
     if match is None:
         return None
     names = []

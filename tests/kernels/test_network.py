@@ -51,13 +51,13 @@ def logits_of(policy, observation, keep_zeros=False):
     return logits
 
 
-def random_batch(n, seed=0, empty=0.6, n_features=N_FEATURES, n_actions=N_ACTIONS):
+def random_batch(n, seed=0):
     """Observations of which a share is zero, and masks with at least one legal action."""
     rng = np.random.default_rng(seed)
-    observation = rng.normal(0, 2, (n, n_features)).astype(np.float32)
-    observation[rng.random(observation.shape) < empty] = 0
-    mask = rng.random((n, n_actions)) < 0.5
-    mask[np.arange(n), rng.integers(0, n_actions, n)] = True
+    observation = rng.normal(0, 2, (n, N_FEATURES)).astype(np.float32)
+    observation[rng.random(observation.shape) < 0.6] = 0
+    mask = rng.random((n, N_ACTIONS)) < 0.5
+    mask[np.arange(n), rng.integers(0, N_ACTIONS, n)] = True
     return observation, mask
 
 

@@ -11,7 +11,7 @@ from plain_policies import Asking, Nearest, first_legal
 from tables_and_refusals import check_damaged
 
 import acerl_np
-from acerl_np import Dispatcher, Instance, Layout, load_instance, load_layout
+from acerl_np import Dispatcher, Layout, load_instance, load_layout
 from acerl_np.kernels.core.random import EVALUATION, derive_key
 from acerl_np.live import events as E
 from acerl_np.policies.rules import BASELINES, RULES
@@ -54,21 +54,10 @@ def play_live(instance, dispatcher, restart=None):
     return log, decided
 
 
-def turned(name):
-    """A record of DMH whose floor lists its vehicles in another order."""
-    instance = load_instance(name)
-    data = instance.layout.to_dict()
-    floor = Layout.from_dict({**data, "vehicles": data["vehicles"][::-1]})
-    return Instance.from_rows(name, floor, instance.rows())
-
-
 def index_policy():
     return acerl_np.IndexPolicy.of_weights(
         approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3, total_late=-1.0, imbalance=-0.5
     )
-
-
-"""It lists its vehicles in another order than the floor."""
 
 
 @pytest.mark.oracle

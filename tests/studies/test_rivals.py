@@ -60,11 +60,11 @@ def settings_of(name, **more):
     return {**SMALL, **own, **more}
 
 
-def small_run(name, instances=None, steps=2_000, seed=3, **more):
+def small_run(name, steps=2_000, **more):
     own = {"collect": 200, "repeats": 2} if "sac" not in name else {"capacity": 300, "batch": 8}
     settings = {**SMALL, "episodes": 4, **own, **more}
-    instances = acerl_np.load_suite("dmh-train")[:3] if instances is None else instances
-    return RivalTrainer(name, instances, steps=steps, seed=seed, settings=settings)
+    instances = acerl_np.load_suite("dmh-train")[:3]
+    return RivalTrainer(name, instances, steps=steps, seed=3, settings=settings)
 
 
 def equal(a, b):

@@ -415,13 +415,9 @@ def test_options_are_shown_in_one_line_whatever_they_are():
 # Evaluation
 
 
-def small_policy(seed=0):
-    return train(generations=0, seed=seed).policy
-
-
 def test_an_evaluated_episode_is_its_episode_in_the_simulator():
     """Drawn by nothing but seed, content and number of the trial; a greedy one by none of them."""
-    instances, trained = load_instances(), small_policy()
+    instances, trained = load_instances(), train(generations=0).policy
     renamed = acerl_np.Instance.from_rows("other", instances[0].layout, instances[0].rows())
     # The features are scaled by the policy's constants, not by those of the floor.
     scaling = trained.scaling * np.linspace(0.5, 3.0, 12)
@@ -450,7 +446,7 @@ def test_an_evaluated_episode_is_its_episode_in_the_simulator():
 
 def test_satisfied_is_the_share_of_trials_below_the_limit():
     """A tardiness of exactly the limit does not satisfy it."""
-    instances, policy = load_instances(), small_policy()
+    instances, policy = load_instances(), train(generations=0).policy
     tardiness = evaluate_policy(policy, instances, trials=TRIALS).tardiness.ravel()
     middle = np.sort(tardiness)[len(tardiness) // 2]
     for limit in (50.0, float(middle), float(tardiness.max()), 1e9):
