@@ -20,7 +20,6 @@ from acerl_np.simulation.replay import replay_assignments
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import suggest_name
 from acerl_np.support.fields import refuse
-from acerl_np.support.machine_code import silence
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 
@@ -89,11 +88,11 @@ def check_part(part: str) -> None:
         refuse("part", part, f"one of {', '.join(PARTS)}{suggest_name(part, PARTS)}")
 
 
-def warm_up(part: str = "training", *, quiet: bool = False) -> None:
+def warm_up(part: str = "training") -> None:
     """Compile the kernels of a part, or load what an earlier process compiled.
 
     Without it, each kernel is compiled or loaded when it is first used. The first one that a process
-    compiles is announced by a line on the standard error stream; to load says nothing.
+    compiles is told to the logger "acerl_np"; to load says nothing.
 
     The machine code is kept in the user's cache folder (`NUMBA_CACHE_DIR` or `XDG_CACHE_HOME` move
     it); a changed kernel or another version of numba is compiled anew.
@@ -105,8 +104,6 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
         "simulator"; "rules"; "baselines"; "replay": past assignments; "search": hindsight; "lookahead": of a
         rule; "own": what rules of users need,
         and lookahead over them. Another base of a lookahead is compiled when it is first used.
-    quiet : bool
-        Announce nothing, neither now nor later in this process.
 
     Raises
     ------
@@ -114,7 +111,5 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
         If there is no such part.
     """
     check_part(part)
-    if quiet:
-        silence()
     if not numba.config.DISABLE_JIT:
         PARTS[part]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
+import logging
 import os
 import sys
 import time
@@ -18,6 +19,7 @@ from acerl_np.commands.shared.progress import Terminated
 from acerl_np.support import errors
 from acerl_np.support.errors import AcerlError, make_printable
 from acerl_np.support.files import remember_streams
+from acerl_np.support.log import show_log
 from acerl_np.support.trust import trusting
 
 COMMANDS = {
@@ -140,7 +142,8 @@ def run_program(
     is_quiet, is_verbose = (bool(getattr(options, x, None)) for x in ("quiet", "verbose"))
     told = opt.WORDS.set(tuple(words if given is None else given)), opt.QUIET.set(is_quiet)
     try:
-        with remember_streams(), trusting(bool(getattr(options, "trust_code", None))):
+        level = logging.WARNING if is_quiet else logging.DEBUG if is_verbose else logging.INFO
+        with remember_streams(), show_log(level), trusting(bool(getattr(options, "trust_code", None))):
             status: int | None = options.run(options)
         sys.stdout.flush()
         if is_verbose:

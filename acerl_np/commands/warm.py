@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
         check_part(part)
     for part in parts:
         started, before = time.perf_counter(), count_compiled()
-        warm_up(part, quiet=True)
+        warm_up(part)
         n = count_compiled() - before
         what = f"{n} kernels compiled" if n else "compiled already, loaded"
         print(f"{part}: {what} in {time.perf_counter() - started:.1f} s", flush=True)

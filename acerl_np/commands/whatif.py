@@ -19,6 +19,7 @@ from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.support.errors import InputError, PolicyWarning, describe, make_printable
 from acerl_np.support.fields import Field
+from acerl_np.support.log import LOG
 from acerl_np.support.report import DATA_FORMATS, render_data
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def run(arguments: argparse.Namespace) -> None:
     asked |= {seat.label: seat.policy for seat in seats}
     if not seats and are_shifts(records):
         weights = find_set(records, playing.goal)
-        print(describe_general(weights, playing.goal), file=sys.stderr)
+        LOG.debug(describe_general(weights, playing.goal))
         asked[GENERAL] = make_general(weights)
     by = arguments.demand_by
     rows, answers = whatif(

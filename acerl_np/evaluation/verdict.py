@@ -242,6 +242,17 @@ class Verdict(NamedTuple):
         """The row of the best rule."""
         return self.rows[1]
 
+    @property
+    def headline(self) -> str:
+        """What to use, by how much, and what to be careful about: `headline.write_headline`."""
+        from acerl_np.evaluation.headline import write_headline
+
+        return write_headline(self)
+
+    def __repr__(self) -> str:
+        """Return the headline."""
+        return f"<Verdict: {self.headline}>"
+
     def place(self) -> str:
         """Return what it was judged on, such as "3 unseen records"."""
         if self.kind == "unseen":

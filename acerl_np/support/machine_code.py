@@ -24,6 +24,7 @@ import llvmlite
 import numba
 import numpy as np
 
+from acerl_np.support.log import LOG
 from acerl_np.support.version import __version__
 
 SECONDS = "5 to 40 s"
@@ -171,11 +172,6 @@ def count_compiled() -> int:
     return _compiled
 
 
-def silence() -> None:
-    """Say nothing about compiling for the rest of this process."""
-    _said.add(COMPILING)
-
-
 def note_compiling() -> None:
     """Take note that a kernel is about to be compiled; the first of a process is announced."""
     global _compiled
@@ -183,13 +179,10 @@ def note_compiling() -> None:
     if COMPILING in _said:
         return
     _said.add(COMPILING)
-    how = "once on this machine"
+    how = "kept for later runs; acerl-np warm compiles all"
     if cache_folder() is None:
         how = "for this process alone, as no folder for them can be written"
-    # Without a standard error stream, as in windowed programs, nobody could read it.
-    with contextlib.suppress(AttributeError, OSError, ValueError):
-        sys.stderr.write(f"acerl_np: {COMPILING}, {how} ({SECONDS}) ...\n")
-        sys.stderr.flush()
+    LOG.info("%s that this needs (%s, %s) ...", COMPILING, SECONDS, how)
 
 
 NOT_KEPT = f"compiled kernels are not kept, each process compiles them anew ({SECONDS})"

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from acerl_np.commands.shared.inputs import is_bundled
 from acerl_np.pictures.runs import read_config
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.instance import Instance, check_names
@@ -67,7 +66,7 @@ def part_records(
     share, folds = options["hold_out"], options["folds"]
     if folds is not None and share is not None:
         raise InputError("--folds: given besides --hold-out; expected one of the two")
-    own = not all(map(is_bundled, options["tasks"]))
+    own = options["own"]
     n, different = len(instances), len({item.content_hash for item in instances})
     if share is None and folds is None and own and different >= LEAST_JUDGES:
         if n > hold_out.MOST_IN_FOLDS:

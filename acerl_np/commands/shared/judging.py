@@ -5,16 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.commands.shared.judges import Judges
 from acerl_np.commands.shared.verdict_tables import list_verdict, render_means, render_verdict
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError, make_printable
+from acerl_np.support.log import LOG
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing
     from acerl_np.evaluation.verdict import Fold, Verdict
+    from acerl_np.policies.files import AnyPolicy
     from acerl_np.support.team import Team
     from acerl_np.training.acerl import ACERL
 
@@ -26,7 +28,7 @@ PATIENCE = 10.0
 
 
 def train_folds(
-    trainer: ACERL, judges: Judges, options: dict[str, Any], folder: Path, team: Team | None
+    trainer: ACERL, judges: Judges, options: dict[str, Any], team: Team | None
 ) -> tuple[list[Fold], list[str]]:
     """Train a policy for each fold as the trained one was, on all records but those of the fold.
 
@@ -48,8 +50,7 @@ def train_folds(
         all_of_them = (
             f"{judges.folds} trainings would take {show_seconds(each * (judges.folds or 0))}"
         )
-        command = f"acerl-np train --resume {folder / 'run.npz'} --folds {judges.folds}"
-        told = [f"{most} of {n} folds: {all_of_them} ({command})"]
+        told = [f"{most} of {n} folds: {all_of_them} (--resume RUN.npz --folds {judges.folds})"]
     folds, how = [], {"seed": trainer.seed, "threads": options["threads"], "executor": team}
     for k, unseen in enumerate(part_folds(trainer.instances, n, seed=trainer.seed)[:most]):
         left_out = {item.content_hash for item in unseen}
@@ -57,8 +58,7 @@ def train_folds(
         fold = ACERL(rest, trainer.config, **how)
         fold.run()
         folds.append(Fold(fold.policy, unseen))
-        if not options["quiet"]:
-            print(f"fold {k + 1} of {most} is trained", file=sys.stderr)
+        LOG.info("fold %d of %d is trained", k + 1, most)
     return folds, told
 
 
@@ -88,8 +88,8 @@ def begins_general(trainer: Any) -> bool:
     return getattr(trainer.config, "start", "") == "general"
 
 
-def keep_better(trainer: ACERL, verdict: Verdict, folder: Path) -> str:
-    """Keep `general` as the policy unless the training is clearly better; say which is kept."""
+def choose_better(trainer: ACERL, verdict: Verdict) -> tuple[AnyPolicy, str]:
+    """Return `general` as the policy unless the training is clearly better, and why."""
     from acerl_np.evaluation.metrics import LEAST_JUDGES, compare_paired
     from acerl_np.evaluation.verdict import show_interval
     from acerl_np.policies.general import find_set, make_general
@@ -100,11 +100,48 @@ def keep_better(trainer: ACERL, verdict: Verdict, folder: Path) -> str:
     if verdict.kind == "noised":
         why = f"fewer than {LEAST_JUDGES} different records have trained"
     elif own.sign == -1:
-        return f"Kept: the training, better than general {shown}."
+        return trainer.policy, f"Kept: the training, better than general {shown}."
     else:
         why = f"the training is {'worse' if own.sign else 'not clearly better'} {shown}"
-    make_general(find_set(trainer.instances, verdict.goal)).save(folder / "policy.npz")
-    return f"Kept: general, as {why}; the training is in {folder / 'run.npz'}."
+    return make_general(find_set(trainer.instances, verdict.goal)), f"Kept: general, as {why}"
+
+
+class Judged(NamedTuple):
+    """A verdict, what is to be known beside it, and the policy that is kept if it is not the trained one."""
+
+    verdict: Verdict
+    notes: list[str]
+    kept: AnyPolicy | None = None
+
+
+def find_verdict(
+    trainer: ACERL, judges: Judges, playing: Playing, options: dict[str, Any], team: Team | None
+) -> Judged:
+    """Return the verdict on a trained policy."""
+    from acerl_np.evaluation import verdict as verdicts
+
+    def report(part: str, seconds: float) -> None:
+        if seconds >= 2.0:
+            LOG.info("verdict: %s, %s", part, verdicts.show_seconds(seconds))
+
+    folds, notes = train_folds(trainer, judges, options, team)
+    seconds = trainer.history[-1].seconds if trainer.history else 0.0
+    in_time = 0 if options["folds"] else len(folds)
+    patience = max(verdicts.PATIENCE, PATIENCE * seconds) - in_time * seconds
+    how: dict[str, Any] = {"folds": folds, "patience": patience, "report": report}
+    how["general"] = begins_general(trainer)
+    verdict = verdicts.judge(
+        trainer.policy, trainer.instances, judges.held_back, playing, **how
+    )
+    notes += verdict.notes
+    if verdict.margin is not None and verdict.margin.is_little:
+        notes.append(verdict.margin.sentence())
+    kept, why = choose_better(trainer, verdict) if begins_general(trainer) else (None, "")
+    notes += [why] if why else []
+    own, missed = verdict.policy.difference, verdict.policy.trials.unfinished
+    if own is not None and own.sign is None and not missed:
+        notes.append(advise(verdict, len(trainer.instances)))
+    return Judged(verdict, notes, kept)
 
 
 def show_verdict(
@@ -115,34 +152,18 @@ def show_verdict(
     folder: Path,
     team: Team | None,
 ) -> list[dict[str, object]]:
-    """Print the verdict on a trained policy; return its figures."""
-    from acerl_np.evaluation import verdict as verdicts
-    from acerl_np.evaluation.headline import write_headline
-
-    def report(part: str, seconds: float) -> None:
-        if seconds >= 2.0 and not options["quiet"]:
-            print(f"verdict: {part}, {verdicts.show_seconds(seconds)}", file=sys.stderr, flush=True)
-
+    """Print the verdict on a trained policy, and keep `general` if that is better; return its figures."""
     try:
-        folds, told = train_folds(trainer, judges, options, folder, team)
-        seconds = trainer.history[-1].seconds if trainer.history else 0.0
-        in_time = 0 if options["folds"] else len(folds)
-        patience = max(verdicts.PATIENCE, PATIENCE * seconds) - in_time * seconds
-        how: dict[str, Any] = {"folds": folds, "patience": patience, "report": report}
-        records = trainer.instances, judges.held_back
-        how["general"] = begins_general(trainer)
-        verdict = verdicts.judge(trainer.policy, *records, playing, **how)
+        verdict, notes, kept = find_verdict(trainer, judges, playing, options, team)
     except InputError as error:
         # The training is done and saved; floors of several sizes may not take one policy.
         print(f"no verdict: {error}", file=sys.stderr)
         return []
-    print(f"{write_headline(verdict)}\n\n{render_means(verdict, more=False)}")
-    margin = verdict.margin
-    little = [margin.sentence()] if margin is not None and margin.is_little else []
-    kept = [keep_better(trainer, verdict, folder)] if begins_general(trainer) else []
-    own, missed = verdict.policy.difference, verdict.policy.trials.unfinished
-    advice = [advise(verdict, len(trainer.instances))] if own and own.sign is None else []
-    for line in (*told, *verdict.notes, *little, *kept, *(advice if not missed else ())):
+    print(f"{verdict.headline}\n\n{render_means(verdict, more=False)}")
+    if kept is not None and kept is not trainer.policy:
+        kept.save(folder / "policy.npz")
+        notes.append(f"The training is in {folder / 'run.npz'}.")
+    for line in notes:
         print(line)
     if options["details"]:
         judged = ", ".join(make_printable(item.name) for item in judges.held_back)
@@ -153,6 +174,6 @@ def show_verdict(
     if options["report"]:
         from acerl_np.commands.shared.reporting import report_verdict
 
-        judged_on = judges.held_back or trainer.instances
-        report_verdict(options["report"], verdict, judged_on, [*told, *little, *kept])
+        records = judges.held_back or tuple(trainer.instances)
+        report_verdict(options["report"], verdict, records, notes)
     return list_verdict(verdict)

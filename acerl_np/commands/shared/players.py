@@ -25,6 +25,7 @@ from acerl_np.support.errors import (
 )
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import path_exists
+from acerl_np.support.log import LOG
 from acerl_np.support.own import load_own
 from acerl_np.support.trust import is_own_name
 
@@ -180,7 +181,7 @@ def make_plan(
             seats.append(Seat(label, tuple(inputs.read_past(arguments, player, loaded))))
         elif player == GENERAL:
             name = find_set(loaded, goal)
-            print(describe_general(name, goal), file=sys.stderr)
+            LOG.debug(describe_general(name, goal))
             seats.append(Seat(GENERAL, make_general(name)))
         else:
             seats.append(Seat(player if isinstance(player, str) else label, player))

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 
 from acerl_np.commands.shared.options import QUIET
 from acerl_np.support.errors import MissingExtraError, make_printable
+from acerl_np.support.log import LOG
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
 
 
-def compile_ahead(*parts: str, quiet: bool = False) -> None:
-    """Compile or load parts of `acerl_np.warm.PARTS` before a command begins; say how long that took."""
+def compile_ahead(*parts: str) -> None:
+    """Compile or load parts of `acerl_np.warm.PARTS` before work begins; say how long that took."""
     from acerl_np.support.machine_code import count_compiled
     from acerl_np.warm import warm_up
 
-    quiet = quiet or QUIET.get()
     started, before = time.perf_counter(), count_compiled()
     for part in parts:
-        warm_up(part, quiet=quiet)
-    if count_compiled() > before and not quiet:
-        print(f"compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+        warm_up(part)
+    if count_compiled() > before:
+        LOG.info("compiled %s in %.0f s", ", ".join(parts), time.perf_counter() - started)
 
 
 def report_unfinished(name: str, trials: Trials) -> None:

@@ -14,7 +14,6 @@ from acerl_np.commands.shared.options import WORDS
 from acerl_np.commands.shared.tables import Column, count
 from acerl_np.commands.shared.verdict_tables import render_means, render_verdict
 from acerl_np.evaluation.bounds import bound_objective
-from acerl_np.evaluation.headline import write_headline
 from acerl_np.evaluation.left_out import describe_left_out
 from acerl_np.evaluation.metrics import compare_paired, standard_error
 from acerl_np.evaluation.verdict import show_difference, show_interval
@@ -60,11 +59,11 @@ def report_verdict(
     parts: dict[str, Iterable[str]] = {
         "What it came to": [render_means(verdict, "html", more=False)],
         f"{describe_objective(goal)} of each record": draw_records(shown, judges, goal),
-        "What to know": [*said, *verdict.notes],
+        "What to know": said,
         "In detail": [verdict.sentence(), *render_verdict(verdict, "html")],
         "What the model leaves out": describe_left_out(records),
     }
-    write(path, name_page(records, verdict.n_records), write_headline(verdict), parts)
+    write(path, name_page(records, verdict.n_records), verdict.headline, parts)
 
 
 def name_page(records: Sequence[Instance], n: int) -> str:

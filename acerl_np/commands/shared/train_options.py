@@ -275,6 +275,7 @@ def complete(
         options[name] = known.default if value is None else value
         known.check(options[name])
     options["tasks"] = expand_names(options["tasks"])
+    options["own"] = values.get("own", not all(map(is_bundled, options["tasks"])))
     settings = {x: values[x] for x in algorithm.settings.list_fields() if x in values}
     run = RunSettings.from_dict({x: values[x] for x in RunSettings.list_fields() if x in values})
     options |= run.to_dict()
@@ -288,7 +289,7 @@ def find_preset(options: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
     if options["preset"] is not None:
         return options["preset"]
     is_network = settings.get("form") == "network" or {*ALONE["network"]} & settings.keys()
-    return "paper" if is_network or all(map(is_bundled, options["tasks"])) else "best"
+    return "best" if options["own"] and not is_network else "paper"
 
 
 def fill_settings(

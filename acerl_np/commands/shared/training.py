@@ -44,9 +44,11 @@ from acerl_np.evaluation.seeds import SeedTask
 from acerl_np.problem.goal import PAPER, SHIFT, Goal
 from acerl_np.support.errors import InputError, WorkerError
 from acerl_np.support.files import write_atomically
+from acerl_np.support.log import LOG
 from acerl_np.support.report import render_data
 
 if TYPE_CHECKING:
+    from acerl_np.evaluation.trials import Playing
     from acerl_np.problem.instance import Instance
     from acerl_np.support.team import Team
 
@@ -61,6 +63,8 @@ class Learner:
     settings : dict
         The settings of the algorithm that were given.
     algorithm : Algorithm
+    records : sequence of Instance
+        To train on, in place of those that the options name.
     """
 
     task: ClassVar[type[SeedTask]] = SeedTask
@@ -69,9 +73,14 @@ class Learner:
     """What is counted, and what has failed."""
 
     def __init__(
-        self, options: dict[str, Any], settings: Mapping[str, Any], algorithm: Algorithm = ACERL
+        self,
+        options: dict[str, Any],
+        settings: Mapping[str, Any],
+        algorithm: Algorithm = ACERL,
+        records: Sequence[Instance] = (),
     ) -> None:
         self.options, self.settings, self.algorithm = options, settings, algorithm
+        self.records = list(records)
 
     @property
     def named(self) -> argparse.Namespace:
@@ -83,11 +92,6 @@ class Learner:
         named = self.options["tasks"]
         is_one = len(named) == 1 and is_suite(named[0])
         return (named[0] if is_one else "tasks") if named else "dmh-train"
-
-    def say(self, line: str, *, always: bool = False) -> None:
-        """Say a line, with --quiet only one that must be said `always`."""
-        if always or not self.options["quiet"]:
-            print(f"{self.algorithm.command}: {line}", file=sys.stderr)
 
     def say_objective(self, goal: Goal, instances: Sequence[Instance]) -> None:
         """Say which objective shifts are trained for, and how to choose another."""
@@ -101,24 +105,23 @@ class Learner:
         if goal.objective == PAPER.objective:
             fits = f"(--objective {SHIFT} fits them)"
             why = f"though these are {shifts}, whose end the last arrival fixes {fits}"
-        self.say(f"objective {goal.objective}, {why}")
+        LOG.info("objective %s, %s", goal.objective, why)
 
     def prepare(self, seed: int) -> tuple[list[Instance], Judges, Any]:
         """Return training records, what judges, and the settings of the training; say what was chosen."""
         from acerl_np.problem.interface import are_never_the_same
 
-        training = load_instances(self.named, "dmh-train")
+        training = self.records or load_instances(self.named, "dmh-train")
         config: Any = fill_settings(self.options, self.settings)
         options, goal = {**self.options, "seed": seed}, config.resolve(training).goal
         training, judges = part_records(options, training, goal)
         config = config.resolve(training)
         if self.options["preset"] is None and find_preset(self.options, self.settings) == "best":
-            self.say("preset best: the paper's is for the benchmark (--preset paper)")
+            LOG.info("preset best: the paper's is for the benchmark (--preset paper)")
         self.say_objective(config.goal, training)
         if config.form == "network" and config.slots == "task" and are_never_the_same(training):
             ids = "most task ids stand in one record only"
-            said = f"{ids}, so a slot for each task cannot help; --preset best can"
-            self.say(said, always=True)
+            LOG.warning("%s, so a slot for each task cannot help; --preset best can", ids)
         return training, judges, config
 
     def begin(self, team: Team | None) -> tuple[Any, Judges]:
@@ -193,6 +196,14 @@ class Learner:
         """Return how long was trained."""
         return f"{trainer.generation} generations, {count_decisions(trainer):,} decisions"
 
+    def make_playing(self, trainer: Any) -> Playing:
+        """Return how what was trained is played."""
+        from acerl_np.evaluation.trials import Playing
+
+        how = {"goal": trainer.goal, "threads": self.options["threads"]}
+        horizon = getattr(self.find_settings(trainer), "horizon", None)
+        return Playing(self.options["trials"], trainer.seed, horizon=horizon, **how)
+
     def describe(self, trainer: Any, judges: Judges) -> Mapping[str, Any]:
         """Return how it trains, for config.json."""
         own = trainer.config.to_dict()
@@ -245,10 +256,6 @@ def run_learner(learner: Learner) -> int:
 
         print(format_options(options, learner.settings, learner.algorithm))
         return 0
-    if options["quiet"]:
-        from acerl_np.support.machine_code import silence
-
-        silence()
     if options["seeds"] is not None:
         return train_several(learner)
     declare_run(learner.named)
@@ -277,7 +284,7 @@ def train_several(learner: Learner) -> int:
     declare_seeds(learner.named, tasks, folder)
     own = min(options["threads"] or count_cores(), len(tasks))
     with open_team(options, usual=None, own=own) as team:
-        compile_ahead(*learner.list_parts(config), quiet=options["quiet"])
+        compile_ahead(*learner.list_parts(config))
         run_seeds(tasks, make_folder(folder), team, more=options["details"], quiet=options["quiet"])
     return 0
 
@@ -292,7 +299,7 @@ def train_one(learner: Learner, team: Team | None) -> int:
         raise InputError(f"--report: no verdict to write; expected {expected}")
     parts = ["rules"] if judged else []
     own = learner.list_parts(learner.find_settings(trainer))
-    compile_ahead(*own, *parts, quiet=options["quiet"])
+    compile_ahead(*own, *parts)
     with open_results(learner.named, f"{learner.name()}-seed{trainer.seed}") as folder:
         # First: what it names tells a killed start from a run (`outputs.is_killed_start`).
         write_config(folder / "config.json", learner, trainer, judges)
@@ -305,7 +312,7 @@ def train_one(learner: Learner, team: Team | None) -> int:
             remove_picture(folder)
             done, total, form = learner.find_place(trainer)
             how_far = form.format(n=done, total=total).replace("/", " of ")
-            learner.say(f"stopped after {how_far}; {go_on(learner, folder)}", always=True)
+            LOG.warning("stopped after %s; %s", how_far, go_on(learner, folder))
             return 128 + stopped
         picture = draw_training(folder, quiet=options["quiet"])
     if options["trials"]:
@@ -321,12 +328,9 @@ def show_results(
     learner: Learner, trainer: Any, judges: Judges, folder: Path, team: Team | None
 ) -> None:
     """Play with what was trained, print the tables and keep their figures."""
-    from acerl_np.evaluation.trials import Playing, play_policy
+    from acerl_np.evaluation.trials import play_policy
 
-    options = learner.options
-    how = {"goal": trainer.goal, "threads": options["threads"]}
-    how["horizon"] = getattr(learner.find_settings(trainer), "horizon", None)
-    playing = Playing(options["trials"], trainer.seed, **how)
+    options, playing = learner.options, learner.make_playing(trainer)
     trials = play_policy(trainer.policy, trainer.instances, playing)
     judged = judges.on != "nothing"
     rows = [{"records_of": "training", **row} for row in list_figures("policy", trials)]
