@@ -13,12 +13,15 @@ from acerl_np.support.version import __version__ as __version__
 
 _HOMES = {
     "commands.evaluate": "Evaluation evaluate",
-    "commands.floor": "FloorCheck check_floor",
+    "commands.floor": "FloorCheck FloorImport check_floor import_floor",
     "commands.policy": "Bounds bound",
     "commands.records": "FileCheck check_records",
     "commands.replay": "replay",
+    "commands.shared.reporting": "write_report",
+    "commands.train": "Training",
     "commands.whatif": "WhatIf whatif",
     "evaluation.trials": "Playing Trials evaluate_policy",
+    "evaluation.verdict": "Verdict",
     "kernels.dispatching.floor": "Floor",
     "live.dispatcher": "Dispatcher",
     "live.events": (
@@ -39,6 +42,7 @@ _HOMES = {
     "policies.network": "Policy",
     "policies.origin": "Origin",
     "policies.own": "rule",
+    "pictures.replay": "write_replay",
     "problem.bundled": "load_instance load_layout load_records load_suite",
     "problem.conversion": "Conversion convert_records",
     "problem.export": "Export",
@@ -59,6 +63,7 @@ _HOMES = {
         "RecordError RecordWarning SharingError StorageError WorkerError "
     ),
     "support.team": "Team",
+    "train": "train",
     "training.acerl": "ACERL",
     "training.config": "Config",
     "training.history": "CurvePoint Generation",

@@ -30,7 +30,7 @@ def step_errands():
 
 
 ALL = [
-    *(partial(warm_up, part, quiet=True) for part in PARTS),
+    *(partial(warm_up, part) for part in PARTS),
     play_errands,
     step_errands,
     training.warm_up,

@@ -42,7 +42,7 @@ from acerl_np.evaluation.references import load_references, save_references
 from acerl_np.live.daybook import read_audit
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.origin import Origin
-from acerl_np.problem.importers.files import import_floor
+from acerl_np.problem.importers.files import read_floor
 from acerl_np.problem.records import read_assignments, write_record
 from acerl_np.problem.servable import describe_parts, measure_load
 from acerl_np.problem.tables import count_actions, count_features
@@ -870,7 +870,7 @@ def check_import(path):
     made.unlink(missing_ok=True)
     words = ["floor", "import", str(path), f"--out={made}", "--vehicles=2"]
     try:
-        data, notes = import_floor(path)
+        data, notes = read_floor(path)
         words.append(f"--start={data['sites'][0]['id']}")
         Layout.from_dict(data | {"vehicles": [{"id": "v", "start": data["sites"][0]["id"]}]})
     except InputError:
@@ -880,7 +880,7 @@ def check_import(path):
         require(not made.exists(), "a layout although the import was refused")
         raise
     with suppress(InputError):
-        import_floor(path, battery={"capacity": 100})
+        read_floor(path, battery={"capacity": 100})
     for note in notes:
         require(note.isprintable() and len(note) < 2000, f"a warning {note[:200]!r}")
     status, _, err = run_main(words)
@@ -1052,7 +1052,7 @@ def run_main(words):
     return status, *texts
 
 
-COMPILING = ("acerl_np: compiling kernels", "compiled in")
+COMPILING = ("acerl_np: compiling kernels", "acerl_np: compiled ")
 
 
 def check_words(path):

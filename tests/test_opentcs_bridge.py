@@ -14,7 +14,7 @@ import pytest
 from test_examples import load_example
 
 import acerl_np
-from acerl_np.problem.importers.files import import_floor
+from acerl_np.problem.importers.files import read_floor
 
 HALL = Path(__file__).parents[1] / "docs" / "tutorial" / "hall.xml"
 ANSWERS = json.loads((Path(__file__).parent / "data" / "opentcs-answers.json").read_text())
@@ -140,7 +140,7 @@ def plant():
 
 
 def make_bridge(plant, rule="EDD", audit=None, **battery):
-    data, _ = import_floor(HALL)
+    data, _ = read_floor(HALL)
     if battery:
         for vehicle in data["vehicles"]:
             vehicle["battery"] = battery
@@ -459,7 +459,7 @@ def test_a_kernel_that_is_away_is_asked_again(monkeypatch, capsys):
 
 def test_what_cannot_go_on_ends_with_a_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    data, _ = import_floor(HALL)
+    data, _ = read_floor(HALL)
     (tmp_path / "floor.json").write_text(json.dumps(data))
     late = acerl_np.IndexPolicy([-1.0], features=("approach",), commitment="pickup")
     late.save("late.npz")

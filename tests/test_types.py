@@ -52,6 +52,7 @@ INNER = {
     "a policy, an event, in a parameter": "Chooser HasRules HasSlots BasePolicy Event",
     "what a user writes, and how files name it": "Chooses Own OwnRule",
     "parts of what commands find": "Comparison Reading RecordCheck Trace Margin Reference Load Row",
+    "policies of any form; lines and days of a verdict": "AnyPolicy BadDay VerdictRow",
     "a line of an origin": "Place TrainingRecord",
     "how an export's dates are read": "DateFormat",
     "of a search, of environments: ends of episodes, what they take; threads": "Box Settled Settings Workers",

@@ -67,12 +67,21 @@ class Evaluation(NamedTuple):
         M, C, and the distances to hindsight and to the best rule where hindsight is known.
     times : list of str
         How long decisions took that looked ahead.
+    records : list of Instance
     """
 
     labels: list[str]
     trials: list[Trials]
     comparison: Comparison
     times: list[str]
+    records: list[Instance]
+
+    def __repr__(self) -> str:
+        """Return the objective of each policy."""
+        goal, told = self.trials[0].goal, []
+        for label, trials in zip(self.labels, self.trials, strict=True):
+            told.append(f"{label} {goal.show(float(trials.mean('value').mean()))}")
+        return f"<Evaluation on {len(self.records)} records, {goal.objective}: {', '.join(told)}>"
 
 
 def evaluate(
@@ -105,9 +114,8 @@ def evaluate(
     seats = tuple(Seat(label, policy) for label, policy in policies.items())
     results, times = Plan(seats, tuple(records), playing).play(team)
     known = bundled_references() if references is None else references
-    return Evaluation(
-        list(policies), results, compare_trials(records, results, known, playing), times
-    )
+    comparison = compare_trials(records, results, known, playing)
+    return Evaluation(list(policies), results, comparison, times, list(records))
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -32,13 +32,13 @@ from acerl_np.problem import parts, servable
 from acerl_np.problem.bundled import load_layout, load_records
 from acerl_np.problem.export import read_mapping
 from acerl_np.problem.importers.common import complete_battery
-from acerl_np.problem.importers.files import import_floor
+from acerl_np.problem.importers.files import read_floor
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import CHARGER, PARKING, Layout, find_sites
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_TOW, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import InputError, LayoutError, describe, list_first, make_printable
 from acerl_np.support.fields import UNUSABLE, Field
-from acerl_np.support.files import write_atomically
+from acerl_np.support.files import FilePath, write_atomically
 
 SHOWN = 5
 """Examples that are listed of what was found."""
@@ -66,36 +66,93 @@ def import_layout(arguments: argparse.Namespace) -> None:
       acerl-np floor import tower.json --join --lift ground/a:upper/a:20 --vehicles 4 --start dock -o t.json
     """
     declare_outputs(arguments, [arguments.out])
-    data, warnings = import_floor(
-        arguments.file,
-        layout_id=arguments.layout_id,
-        join=arguments.join,
-        battery=_read_battery(arguments.battery),
-        two_way=arguments.two_way,
+    names = ("vehicles", "start", "battery", "layout_id", "join", "two_way")
+    how = {name: getattr(arguments, name) for name in names}
+    layout, warnings = import_floor(arguments.file, **how, lifts=arguments.lift)
+    _write(arguments, layout)
+    for line in warnings:
+        print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
+
+
+class FloorImport(NamedTuple):
+    """A floor from a file of another system.
+
+    Attributes
+    ----------
+    layout : Layout
+    warnings : list of str
+        What could not be carried over.
+    """
+
+    layout: Layout
+    warnings: list[str]
+
+
+def import_floor(
+    path: FilePath,
+    *,
+    vehicles: int | None = None,
+    start: Sequence[str] | None = None,
+    battery: Mapping[str, int] | None = None,
+    layout_id: str | None = None,
+    join: bool = False,
+    lifts: Sequence[str] = (),
+    two_way: bool = False,
+) -> FloorImport:
+    """Make a layout from a LIF file or an openTCS plant model.
+
+    Parameters
+    ----------
+    path : path-like
+    vehicles : int, optional
+        Size of the fleet, which LIF files do not tell.
+    start : sequence of str, optional
+        Where vehicles start, in turn: sites, stations, or "parking".
+    battery : mapping of str to int, optional
+        Of every vehicle, with the keys of a layout's battery.
+    layout_id : str, optional
+        Of a LIF file: which layout, by its id, level, or ID/LEVEL.
+    join : bool
+        Whether all layouts of a LIF file are levels of one floor.
+    lifts : sequence of str
+        Two-way edges to add, A:B or A:B:LENGTH in m.
+    two_way : bool
+        Whether edges without an opposite lead both ways.
+
+    Returns
+    -------
+    FloorImport
+
+    Raises
+    ------
+    LayoutError, InputError
+        If the file cannot be read, or has no vehicles and none are given.
+    """
+    data, warnings = read_floor(
+        path, layout_id=layout_id, join=join, battery=_read_battery(battery), two_way=two_way
     )
-    data["edges"] += [_read_lift(text, data) for text in arguments.lift]
-    _demand_fleet(arguments, data)
+    data["edges"] += [_read_lift(text, data) for text in lifts]
+    _demand_fleet(path, vehicles, start, data)
     # Whether batteries reach a charger is looked at once the vehicles stand where they start.
     own = [vehicle.pop("battery", None) for vehicle in data["vehicles"]]
     try:
         layout = Layout.from_dict(data)
         _ = layout.routes  # refuses lengths that routes cannot be told by
     except LayoutError as error:
-        raise LayoutError(f"{arguments.file}: {error}") from error
-    layout = _equip(arguments, _start(arguments.start, layout), own)
+        raise LayoutError(f"{path}: {error}") from error
+    layout = _equip(battery, _start(start, layout), own)
     if layout.blocks:
         blocks = count(len(layout.blocks), "block")
         warnings.append(
             f"{blocks} kept for traffic (floor edit --traffic or --aside): {_ask(layout)}"
         )
-    _write(arguments, layout)
-    for line in filter(None, (servable.describe_parts(layout), *warnings)):
-        print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
+    faults = servable.describe_parts(layout)
+    return FloorImport(layout, [*([faults] if faults else []), *warnings])
 
 
 def _write(arguments: argparse.Namespace, layout: Layout) -> None:
     write_atomically(arguments.out, format_layout(layout).encode())
-    print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
+    print(f"{make_printable(arguments.out)}: {layout.sizes}")
 
 
 def _stand_aside(arguments: argparse.Namespace, layout: Layout) -> tuple[Layout, str]:
@@ -152,18 +209,20 @@ def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
     raise InputError(f"--lift: read '{text}'; {expected}")
 
 
-def _demand_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
-    """Put vehicles into an imported layout if the arguments ask for them; refuse one without."""
+def _demand_fleet(
+    path: FilePath, n: int | None, start: Sequence[str] | None, data: dict[str, Any]
+) -> None:
+    """Put n vehicles into an imported layout if they are asked for; refuse one without."""
     some = list_first([site["id"] for site in data["sites"]])
-    if arguments.vehicles is not None:
-        if arguments.start is None:
+    if n is not None:
+        if start is None:
             expected = f"expected 'parking' or some of the sites {some}"
             raise InputError(f"--start: missing beside --vehicles; {expected}")
         first = data["sites"][0]["id"]
-        data["vehicles"] = [{"id": f"v{k + 1}", "start": first} for k in range(arguments.vehicles)]
+        data["vehicles"] = [{"id": f"v{k + 1}", "start": first} for k in range(n)]
     elif not data["vehicles"]:
         raise InputError(
-            f"{arguments.file}: no vehicles in it, and a layout needs a fleet; expected --vehicles N "
+            f"{path}: no vehicles in it, and a layout needs a fleet; expected --vehicles N "
             f"--start SITE (one of {some})"
         )
 
@@ -203,7 +262,7 @@ def parse_battery(text: str) -> dict[str, int]:
     return {key: int(number) for key, number in found.items()}
 
 
-def _read_battery(given: dict[str, int] | None) -> dict[str, int] | None:
+def _read_battery(given: Mapping[str, int] | None) -> Mapping[str, int] | None:
     """Return what --battery says, levels only if it says them; None for no battery."""
     if given is not None:
         whole = complete_battery(given) if "capacity" in given else given
@@ -212,14 +271,14 @@ def _read_battery(given: dict[str, int] | None) -> dict[str, int] | None:
 
 
 def _equip(
-    arguments: argparse.Namespace, layout: Layout, own: Sequence[dict[str, int] | None]
+    battery: Mapping[str, int] | None, layout: Layout, own: Sequence[dict[str, int] | None]
 ) -> Layout:
-    """Return a floor with the batteries that the arguments give, and chargers if it has none.
+    """Return a floor with the batteries that are given, and chargers if it has none.
 
     `own` is the battery of each vehicle that has one of its own.
     """
     changes: dict[str, Any] = {}
-    given = _read_battery(arguments.battery)
+    given = _read_battery(battery)
     if given is not None:
         read = parts.VEHICLE["battery"].read
         batteries = [None if x is None else read("--battery", x) for x in own]
@@ -297,14 +356,6 @@ def format_layout(layout: Layout) -> str:
             listed = ",\n".join(f"    {line}" for line in lines)
             shown.append(f"  {show(key)}: {marks[0]}\n{listed}\n  {marks[1]}")
     return "{\n" + ",\n".join(shown) + "\n}\n"
-
-
-def _sizes(layout: Layout) -> str:
-    one_way = sum(edge.one_way for edge in layout.edges)
-    return (
-        f"{len(layout.sites)} sites, {len(layout.edges)} edges ({one_way} one-way), "
-        f"{count(len(layout.vehicles), 'vehicle')}"
-    )
 
 
 class FloorCheck(NamedTuple):
@@ -406,7 +457,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 def show_check(found: FloorCheck, layout: Layout, records: Sequence[Instance]) -> None:
     """Print what a check of a floor found."""
-    print(f"{layout.name}: {_sizes(layout)}")
+    print(f"{layout.name}: {layout.sizes}")
     types: dict[str, list[str]] = {}
     for name, served in layouts.find_stations(layout).items():
         types.setdefault(layouts.find_type(layout, served), []).append(name)
@@ -526,7 +577,7 @@ def edit(arguments: argparse.Namespace) -> None:
     changes: dict[str, Any] = {name: x for name, x in given.items() if x is not None}
     layout = layout.with_fleet(replace(vehicle, **changes) for vehicle in layout.vehicles)
     layout = _change_stops(arguments, _start(arguments.start, layout))
-    layout = _equip(arguments, layout, [None] * n).with_traffic(where, traffic)
+    layout = _equip(arguments.battery, layout, [None] * n).with_traffic(where, traffic)
     _write(arguments, layout)
     if layout.traffic is not None:
         print(f"{layouts.describe_traffic(layout)}; {_measure_ways(layout)}")
@@ -544,7 +595,7 @@ def show(arguments: argparse.Namespace) -> None:
       acerl-np floor show supply-loop
     """
     layout = load_layout(arguments.layout)
-    print(f"{layout.name}: {_sizes(layout)}\n")
+    print(f"{layout.name}: {layout.sizes}\n")
     picture, unnamed = draw_text(layout)
     print(picture + "\n")
     if unnamed:

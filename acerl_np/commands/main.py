@@ -143,7 +143,11 @@ def run_program(
     told = opt.WORDS.set(tuple(words if given is None else given)), opt.QUIET.set(is_quiet)
     try:
         level = logging.WARNING if is_quiet else logging.DEBUG if is_verbose else logging.INFO
-        with remember_streams(), show_log(level), trusting(bool(getattr(options, "trust_code", None))):
+        with (
+            remember_streams(),
+            show_log(level),
+            trusting(bool(getattr(options, "trust_code", None))),
+        ):
             status: int | None = options.run(options)
         sys.stdout.flush()
         if is_verbose:

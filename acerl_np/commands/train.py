@@ -11,8 +11,7 @@ from acerl_np.commands.shared import train_options
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.verdict import Verdict
-    from acerl_np.policies.index import IndexPolicy
-    from acerl_np.policies.network import Policy
+    from acerl_np.policies.files import AnyPolicy
     from acerl_np.problem.instance import Instance
     from acerl_np.support.numbers import Whole
     from acerl_np.support.team import Team
@@ -31,12 +30,15 @@ class Training(NamedTuple):
         What to know beside the verdict.
     trainer : ACERL
         With the history, the curves, and `save`.
+    records : list of Instance
+        Those that evaluate it.
     """
 
-    policy: Policy | IndexPolicy
+    policy: AnyPolicy
     verdict: Verdict | None
     notes: list[str]
     trainer: ACERL
+    records: list[Instance]
 
     def __repr__(self) -> str:
         """Return the verdict in a sentence."""
@@ -101,26 +103,32 @@ def train(
     1
     """
     from acerl_np.commands.shared.judging import find_verdict
+    from acerl_np.commands.shared.progress import compile_ahead
     from acerl_np.commands.shared.training import Learner, show_progress
     from acerl_np.problem.bundled import bundled_instances
     from acerl_np.problem.instance import list_instances
 
     known = list_instances(records)
+    algorithm = train_options.ACERL
     for name in settings:
-        train_options.check_known(name, train_options.Settings.list_fields(), train_options.ACERL)
+        train_options.check_known(name, algorithm.settings.list_fields(), algorithm)
     given = {"preset": preset, "hold_out": hold_out, "folds": folds, "seed": int(seed)}
     given |= {"trials": trials, "threads": threads, **settings}
     given["own"] = not all(item.name in bundled_instances() for item in known)
-    learner = Learner(*train_options.complete(given, train_options.ACERL), records=known)
+    learner = Learner(*train_options.complete(given, algorithm), records=known)
     trainer, judges = learner.begin(team)
+    compile_ahead(
+        *learner.list_parts(trainer.config), "rules"
+    )  # what folds may take counts none of it
     with show_progress(learner, trainer, quiet=not progress) as show:
         while not trainer.done:
             show(trainer.step())
     if judges.on == "nothing" or not trials:
-        return Training(trainer.policy, None, [], trainer)
+        return Training(trainer.policy, None, [], trainer, [])
     playing = learner.make_playing(trainer)
     verdict, notes, kept = find_verdict(trainer, judges, playing, learner.options, team)
-    return Training(kept or trainer.policy, verdict, notes, trainer)
+    evaluated = list(judges.held_back or trainer.instances)
+    return Training(kept or trainer.policy, verdict, notes, trainer, evaluated)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -277,6 +277,11 @@ class Dispatcher(CopiedWhole):
         """Floor and fleet as they are now."""
         return self._floor.layout
 
+    def __repr__(self) -> str:
+        """Return its floor, policy and tasks."""
+        tasks = f"{len(self.waiting)} tasks waiting, {len(self.under_way)} under way"
+        return f"Dispatcher({self.layout.name!r}, {self.policy!r}: {tasks})"
+
     @property
     def waiting(self) -> tuple[str, ...]:
         """Names of the waiting tasks, in pool order."""

@@ -261,7 +261,7 @@ def unpack_policy(arrays: Mapping[str, np.ndarray]) -> AnyPolicy:
     return policy
 
 
-def load_policy(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
+def load_policy(path: str | os.PathLike[str], *, trust: bool = False) -> AnyPolicy:
     """Read a policy of whichever form the file holds; pickles are never loaded.
 
     Parameters

@@ -597,6 +597,17 @@ class Layout:
         found["name"] = default_name if found["name"] is None else found["name"]
         return cls(**found)
 
+    @property
+    def sizes(self) -> str:
+        """How large it is, in words."""
+        one_way, n = sum(edge.one_way for edge in self.edges), len(self.vehicles)
+        edges = f"{len(self.edges)} edges ({one_way} one-way)"
+        return f"{len(self.sites)} sites, {edges}, {n} vehicle{'s' * (n > 1)}"
+
+    def __repr__(self) -> str:
+        """Return its name and sizes."""
+        return f"<Layout {self.name!r}: {self.sizes}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the layout as `from_dict` reads it, every field given that has content."""
         return dict(parts.LAYOUT.write({**vars(self), "format": 1, "routes": self.named_routes}))

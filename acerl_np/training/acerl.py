@@ -193,6 +193,14 @@ class ACERL(Trainer[Generation]):
         """Number of finished generations."""
         return self.search.generation
 
+    def __repr__(self) -> str:
+        """Return how far it is, and on how many records."""
+        c = self.config
+        aim = f"{self.generation} of {c.generations} generations"
+        if c.decisions is not None:
+            aim = f"{self.generation} generations of {c.decisions:,} decisions"
+        return f"ACERL({len(self.instances)} records, {aim}, seed={self.seed})"
+
     @property
     def done(self) -> bool:
         """Whether all generations are finished, or all decisions taken."""

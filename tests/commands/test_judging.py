@@ -213,7 +213,7 @@ def test_what_began_as_general_is_kept_if_better(days, train, n, kept, monkeypat
         (
             "general",
             4,
-        ): "Kept: general, as fewer than 5 different records have trained; the training is in ",
+        ): "Kept: general, as fewer than 5 different records have trained\nThe training is in ",
         ("general", 6): "Kept: general, as the training is ",
         (
             "training",
@@ -338,3 +338,24 @@ def test_every_option_can_be_set(empty, run):
     some |= {"objective": "late+0.5*waiting", "class_weights": (1.0, 4.0)}
     assert acerl_np.Config.from_dict(read_config()["config"]) == acerl_np.Config(**some)
     run(f"{RESUME} --set features=imbalance,approach --set penalty=2")
+
+
+def test_python_trains_and_evaluates_as_the_command_does(days, train, caplog):
+    """Policy, folds and verdict; what is chosen is told to the logger; a page of it can be written."""
+    records = [acerl_np.load_instance(name, layout="dmh") for name in days]
+    first = train(days, f"{TRAINING} --trials 1 --out run").out.splitlines()[0]
+    with caplog.at_level("INFO", "acerl_np"):
+        found = acerl_np.train(records, generations=2, population=4, trials=1)
+    assert f"{found!r}" == f"<Training: {first}>" and found.verdict.headline == first
+    assert "preset best" in caplog.text and "fold 5 of 5 is trained" in caplog.text
+    found.policy.save("own.npz")
+    assert Path("own.npz").read_bytes() == Path("run/policy.npz").read_bytes()
+    acerl_np.write_report("own.html", found)
+    assert html.escape(first) in Path("own.html").read_text()
+    few = acerl_np.train(records[:1], generations=1, population=2, trials=0)
+    assert few.verdict is None and "no verdict" in f"{few}"
+    for wrong, message in {"popluation": "no setting of acerl", "resume": "no setting of"}.items():
+        with pytest.raises(acerl_np.ConfigError, match=message):
+            acerl_np.train(records, **{wrong: 3})
+    with pytest.raises(InputError, match="without a verdict"):
+        acerl_np.write_report("own.html", few)

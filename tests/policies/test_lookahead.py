@@ -409,7 +409,7 @@ def test_what_is_compiled_ahead_serves_every_rule():
     """A base of another kind is compiled when it is first used, and then serves all of its kind."""
     from acerl_np.kernels.rollout.episodes import play_episodes
 
-    warm_up("lookahead", quiet=True)
+    warm_up("lookahead")
     day, history = cut(day_of(), 4), records_of((2,))
 
     def count_compiled(base):

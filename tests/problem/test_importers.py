@@ -10,7 +10,7 @@ from tables_and_refusals import list_unrefused
 
 import acerl_np
 from acerl_np.problem.importers import opentcs
-from acerl_np.problem.importers.files import import_floor
+from acerl_np.problem.importers.files import read_floor
 from acerl_np.problem.importers.lif import import_lif, measure_trajectory
 from acerl_np.problem.importers.opentcs import import_opentcs
 from acerl_np.support.errors import LayoutError
@@ -70,7 +70,7 @@ def places(layout):
 
 
 def test_the_lif_sample_is_carried_over():
-    layout, warnings = import_floor(DATA / "hall.lif.json")
+    layout, warnings = read_floor(DATA / "hall.lif.json")
     assert (layout["name"], layout["vehicles"]) == ("ground", [])
     stations = {"n1": (0, 0), "pick": (20, 0), "n3": (30, 10), "drop": (20, 20), "n5": (0, 20)}
     expected = {name: (*at, "station") for name, at in stations.items()}
@@ -105,7 +105,7 @@ def test_the_lif_sample_is_carried_over():
 
 
 def test_the_plant_model_is_carried_over():
-    layout, warnings = import_floor(DATA / "plant.xml")
+    layout, warnings = read_floor(DATA / "plant.xml")
     assert layout["name"] == "plant"
     assert places(layout) == {
         "P1": (0, 0, ""),
@@ -420,14 +420,14 @@ ATTACKS = {
 def test_declarations_are_refused_before_anything_is_parsed(tmp_path, monkeypatch):
     (tmp_path / "m.xml").write_bytes(ATTACKS["laughs"].encode("utf-16"))
     with pytest.raises(LayoutError, match="not UTF-8"):
-        import_floor(tmp_path / "m.xml")
+        read_floor(tmp_path / "m.xml")
     text = "<?xml version='1.0' encoding='utf-7'?>" + plant(path())
     assert len(import_opentcs(text)[0]["sites"]) == 2  # decoded already; what it claims is moot
     monkeypatch.setattr(opentcs.ElementTree, "XMLParser", None)
     for name in ATTACKS:
         (tmp_path / "m.xml").write_text(ATTACKS[name])
         with pytest.raises(LayoutError, match=r"m\.xml: line \d: read a <!DOCTYPE> declaration"):
-            import_floor(tmp_path / "m.xml")
+            read_floor(tmp_path / "m.xml")
 
 
 def test_endless_models_and_huge_tags_are_refused(monkeypatch):
@@ -522,13 +522,13 @@ def test_many_warnings_are_counted():
 def test_the_format_is_told_by_the_content(tmp_path):
     for name, text in (("a.txt", "\n " + HALL), ("b.txt", "\ufeff" + PLANT)):
         (tmp_path / name).write_text(text)
-        assert len(import_floor(tmp_path / name)[0]["sites"]) in (5, 6)
+        assert len(read_floor(tmp_path / name)[0]["sites"]) in (5, 6)
     (tmp_path / "c.txt").write_text("point,x,y")
     with pytest.raises(LayoutError, match=r'c\.txt: begins with "point,x,y"; expected LIF'):
-        import_floor(tmp_path / "c.txt")
+        read_floor(tmp_path / "c.txt")
     (tmp_path / "d.txt").write_text("<a")
     with pytest.raises(LayoutError, match=r"d\.txt: line 1 column 1: not XML"):
-        import_floor(tmp_path / "d.txt")
+        read_floor(tmp_path / "d.txt")
 
 
 def test_locked_locations_are_said_and_stay_sites():

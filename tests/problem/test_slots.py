@@ -257,7 +257,7 @@ def test_training_says_where_ids_cannot_help(empty, run):
             times = [{**row, "arrival_time": time} for time, row in rows]
             write_record(Instance.from_rows("x", layout, times), f"day{k}.csv")
         days = " ".join(f"day{k}.csv" for k in range(len(names)))
-        line = "acerl-np train: most task ids stand in one record only"
+        line = "acerl_np: most task ids stand in one record only"
         assert (line in run(f"train {days} {options}").err) == warns
 
 

@@ -130,9 +130,7 @@ def find_verdict(
     patience = max(verdicts.PATIENCE, PATIENCE * seconds) - in_time * seconds
     how: dict[str, Any] = {"folds": folds, "patience": patience, "report": report}
     how["general"] = begins_general(trainer)
-    verdict = verdicts.judge(
-        trainer.policy, trainer.instances, judges.held_back, playing, **how
-    )
+    verdict = verdicts.judge(trainer.policy, trainer.instances, judges.held_back, playing, **how)
     notes += verdict.notes
     if verdict.margin is not None and verdict.margin.is_little:
         notes.append(verdict.margin.sentence())

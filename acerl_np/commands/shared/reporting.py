@@ -17,12 +17,15 @@ from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.left_out import describe_left_out
 from acerl_np.evaluation.metrics import compare_paired, standard_error
 from acerl_np.evaluation.verdict import show_difference, show_interval
-from acerl_np.pictures.report import draw_dots, write_report
+from acerl_np.pictures import report as pages
+from acerl_np.pictures.report import draw_dots
 from acerl_np.problem.goal import MEASURES, PAPER, Goal, read_objective
 from acerl_np.problem.instance import Instance, are_shifts
-from acerl_np.support.errors import list_some
+from acerl_np.support.errors import InputError, list_some
 
 if TYPE_CHECKING:
+    from acerl_np.commands.evaluate import Evaluation
+    from acerl_np.commands.train import Training
     from acerl_np.evaluation.trials import Trials
     from acerl_np.evaluation.verdict import Verdict
     from acerl_np.evaluation.whatif import Row
@@ -45,7 +48,7 @@ def write(path: str, title: str, sentence: str, parts: dict[str, Iterable[str]])
     repeat = [*([shlex.join(["acerl-np", *words])] if words else []), told]
     shown = {heading: list(texts) for heading, texts in parts.items()}
     shown = {heading: texts for heading, texts in shown.items() if texts}
-    write_report(path, title, sentence, {**shown, "How to repeat it": repeat})
+    pages.write_report(path, title, sentence, {**shown, "How to repeat it": repeat})
 
 
 def report_verdict(
@@ -174,3 +177,26 @@ def report_settings(
         "\n".join(answers) or f"{title} and more beside {base}, on {count(len(records), 'record')}."
     )
     write(path, f"{name_page(records, len(records))}: what if not {base}?", sentence, parts)
+
+
+def write_report(path: str, found: Training | Evaluation) -> None:
+    """Write what `train` or `evaluate` has found as one HTML page to hand on.
+
+    Parameters
+    ----------
+    path : str
+    found : Training or Evaluation
+
+    Raises
+    ------
+    InputError
+        If a training has no verdict.
+    """
+    from acerl_np.commands.train import Training
+
+    if not isinstance(found, Training):
+        report_policies(path, found.labels, found.trials, found.records, found.times)
+    elif found.verdict is None:
+        raise InputError("found: a training without a verdict; expected one with")
+    else:
+        report_verdict(path, found.verdict, found.records, found.notes)

@@ -15,7 +15,7 @@ from acerl_np.support.errors import LayoutError
 from acerl_np.support.files import read_text
 
 
-def import_floor(
+def read_floor(
     path: str | os.PathLike[str],
     *,
     layout_id: str | None = None,

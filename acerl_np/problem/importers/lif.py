@@ -54,7 +54,7 @@ def import_lif(
     Of several layouts `layout_id` chooses one: its layoutId, its layoutLevelId where one layout has several
     levels, or both with a slash in between. Or `join` takes all as the levels of one floor, side by side: an
     id that stands in several of them gets the level's name before it, with a slash in between. `name` is that
-    of a layout that has none. What is returned is what `import_floor` says.
+    of a layout that has none. What is returned is what `read_floor` says.
     """
     data = parse_json(text, common.Entry)
     if not isinstance(data, common.Entry):

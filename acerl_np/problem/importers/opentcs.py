@@ -190,7 +190,7 @@ def import_opentcs(
     Blocks are those of points and paths. In one of one direction a point between its paths belongs to it.
     A vehicle starts where the first of `START_PROPERTIES` that it has says, else on the parking points in
     turn, or on the first point, of those from which a path leads. `name` is that of a model that has none.
-    What is returned is what `import_floor` says.
+    What is returned is what `read_floor` says.
     """
     root: common.Entry = _parse(text)
     draft = common.Draft()
