@@ -1,6 +1,7 @@
 """Episodes of vehicles that meet, played from tick to tick, and what is never seen in what they have done."""
 
 import itertools
+from bisect import bisect_right
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from acerl_np.kernels.motion import commitment, offers, traffic
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.trace import find_part
 
 
 def make_floor(sites, edges, starts, traffic, *, breakdowns=(), more=(), **vehicle):
@@ -261,3 +263,48 @@ def list_visits(trace):
             visits.append((step.target, step.end, S.NEVER))
         vehicles.append(visits)
     return vehicles
+
+
+def list_drawn_faults(trace):
+    """Return what must not be seen second by second: two at one place, head-on, through another, jumps."""
+    layout, drawn = trace.instance.layout, [[] for _ in trace.instance.layout.vehicles]
+    faults = []
+    for way in trace.list_ways():
+        for step in way.steps:
+            own = drawn[way.vehicle]
+            if own:
+                before, a, c = own[-1], step.origin, step.target
+                jumps = before.target != a or before.last < 1.0 - 1e-6
+                if (before.origin, before.target) == (a, c) != (a, a):
+                    jumps = abs(step.first - before.last) > 1e-6
+                if jumps:
+                    faults.append(f"vehicle {way.vehicle} jumps: {before}, {step}")
+            own.append(step)
+    starts = [[step.start for step in own] for own in drawn]
+    known = {}
+    for now in range(trace.end + 1):
+        places, before = {}, known
+        for v, own in enumerate(drawn):
+            k = bisect_right(starts[v], now) - 1
+            if k < 0:
+                continue
+            step = own[k]
+            part = find_part(step, now)
+            if step.origin == step.target or not 1e-6 < part < 1.0 - 1e-6:
+                site = step.origin if part <= 1e-6 else step.target
+                places.setdefault((site, site), []).append((0.0, v))
+            else:
+                places.setdefault((step.origin, step.target), []).append((part, v))
+        for (a, c), there in places.items():
+            room = layout.sites[a].holds if not layout.sites[a].aside else len(there)
+            if len(there) > room if a == c else len({round(x, 6) for x, _ in there}) < len(there):
+                faults.append(f"at {now} on {a, c}: {there}")
+            if a < c and (c, a) in places and layout.traffic.lanes == "shared":
+                faults.append(f"at {now} head-on on {a, c}: {there}, {places[c, a]}")
+        known = {v: (edge, x) for edge, there in places.items() for x, v in there}
+        for v, w in itertools.combinations(known.keys() & before.keys(), 2):
+            (e1, x1), (e2, x2) = before[v], before[w]
+            (e3, y1), (e4, y2) = known[v], known[w]
+            if e1[0] != e1[1] and e1 == e2 == e3 == e4 and (x1 < x2) != (y1 < y2):
+                faults.append(f"at {now} {v} and {w} pass on {e1}")
+    return faults

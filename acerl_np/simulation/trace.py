@@ -23,6 +23,7 @@ from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.simulator import STATUS_NAMES, find_served, list_ready
+from acerl_np.simulation.spacing import space_out
 
 PLAYED, SPARE = 0, 1
 """Rows of the state: the episode, and scratch."""
@@ -586,6 +587,8 @@ class _Notes:
         n, pickup, delivery = plan[0, : S.PLANNED_DELIVERY + 1].tolist()
         until = delivery if self.state.vehicle[PLAYED, v].task >= 0 else n
         rows = plan[1 : n + 1].tolist()
+        # On an edge that takes no tick it has not been then.
+        is_repaired = any((stop.vehicle, stop.end) == (v, since) for stop in self.stops)
         steps = []
         for k, ((a, came, out, stay), (b, there, _, _)) in enumerate(pairwise(rows[:until]), 1):
             loaded = pickup <= k < delivery
@@ -593,16 +596,13 @@ class _Notes:
             for start, end, *waits in ((max(came, since), done), (done, out, b, out)):
                 if start < end:
                     steps.append(Step(start, end, a, a, 1.0, 1.0, loaded, 1.0, *waits))
-            if there <= since:
+            if there < since + (out < since or not is_repaired):
                 continue
             metres = float(layout.routes.edge_length[a, b])
             pace = layout.find_pace(v, a, b) / metres if metres > 0.0 else 1.0
             start = max(out, since)
-            first = max(0.0, 1.0 - pace * (there - start)) if start > out else 0.0
-            reached = min(there, start + math.ceil((1.0 - first) / pace - 1e-6))
-            steps.append(Step(start, reached, a, b, first, 1.0, loaded, pace))
-            if reached < there:  # pushed by others
-                steps.append(Step(reached, there, a, b, 1.0, 1.0, loaded, pace, b, there))
+            first = min(1.0, pace * (start - out + min(0, stay)))
+            steps.append(Step(start, there, a, b, first, 1.0, loaded, pace))
         return tuple(steps)
 
     def _measure_delay(self, v: int) -> int:
@@ -662,14 +662,10 @@ class _Notes:
         row, plan = self.state.vehicle[PLAYED, v], self.state.plan[PLAYED, v]
         n, k = int(plan[0, S.PLANNED_VISITS]), int(find_visit(plan, self.now - 1))
         origin = target = int(plan[k, S.PLAN_SITE] if k > 0 else row.site)
-        part, end = 0.0, int(row.event_tick)
         if 0 < k < n and plan[k, S.PLAN_OUT] < self.now:
             target = int(plan[k + 1, S.PLAN_SITE])
-            metres = float(self.instance.layout.routes.edge_length[origin, target])
-            pace = self.instance.layout.find_pace(v, origin, target)
-            driven = (self.now - 1 - int(plan[k, S.PLAN_OUT])) * pace
-            part = min(1.0, driven / metres) if metres > 0.0 else 0.0
-        return Stop(v, self.now, end, origin, target, part)
+        # `space_out` tells how far it has come on the edge.
+        return Stop(v, self.now, int(row.event_tick), origin, target, 0.0)
 
     def _list_processing(self, served: np.ndarray) -> tuple[Processing, ...]:
         """Return what machines did; of servers that are free the first is taken."""
@@ -699,8 +695,13 @@ class _Notes:
         for move in self.under_way.values():
             if move.start < now:
                 steps = _cut_steps(move.steps, now)
-                own = move._replace(end=now, arrived=not move.steps, steps=steps)
-                self.moves.append(own)
+                self.moves.append(move._replace(end=now, arrived=not move.steps, steps=steps))
+        if self.meets:
+            own: list[Trip | AuxiliaryMove] = [*self.trips, *self.moves]
+            ways = sorted(own, key=lambda way: way.start)
+            spaced, self.stops = space_out(self.instance.layout, ways, self.stops)
+            self.trips = [way for way in spaced if isinstance(way, Trip)]
+            self.moves = [way for way in spaced if isinstance(way, AuxiliaryMove)]
         outcome = self.state.outcome[PLAYED]
         row = S.take_rows(self.state, PLAYED + 1)
         return Trace(
@@ -755,8 +756,10 @@ def _cut_steps(steps: Sequence[Step], last: int, stop: Stop | None = None) -> tu
     steps = [step for step in steps if step.start <= last]
     if steps and stop is not None and last < steps[-1].end:
         step = steps[-1]
+        if stop.origin == stop.target == step.origin != step.target:  # it has not left yet
+            return tuple(steps[:-1])
         part = step.last
-        if (step.origin, step.target) == (stop.origin, stop.target):
+        if step.origin != step.target and step[2:4] == stop[3:5]:
             part = stop.part
         elif (step.target, step.origin) == (stop.origin, stop.target):
             part = 1.0 - stop.part

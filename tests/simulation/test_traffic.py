@@ -16,6 +16,7 @@ from meeting import (
     choose_drawn,
     draw_day,
     line,
+    list_drawn_faults,
     list_faults,
     list_visits,
     make_day,
@@ -96,6 +97,19 @@ def test_a_breakdown_pushes_those_who_planned_later():
     # It drives 55 s, 30 without others. From c, at 42, the first drives to D and 50 s back to A and D again.
     assert play.finish[0] == 115
     assert S.read_outcome(play.state).delay == (55 - 30) + (115 - 42 - 50)
+
+
+@compiles
+def test_who_breaks_down_as_it_waits_on_an_edge_has_driven_it():
+    # As above, but the one behind, which stands since 14, is broken from 30 to 36, too: in time for c at 45.
+    halts = [(0, 15, 20), (1, 30, 5)]
+    day = make_day(line("A", "A", breakdowns=halts), ("A", "D", 0, 0), ("A", "D", 0, 0))
+    play = Meeting(day, choose_drawn(random.Random(1)))
+    assert play.visits[1][:3] == [(0, 0, 3), (1, 13, 13), (2, 45, 45)]
+    trace = trace_policy("nearest", day)
+    assert list_drawn_faults(trace) == []
+    # 4 m beyond b, and half as far, as a headway is more.
+    assert [round(stop.part, 9) for stop in trace.stops] == [0.4, 0.2]
 
 
 @compiles
@@ -338,6 +352,7 @@ def test_each_plan_ends_as_early_as_it_can(seed, errands, blocks):
 @settings(max_examples=30)
 @example(272, False, False)  # a place that the same vehicle had left less than a headway before
 @example(841, False, False)  # broken at the tick of an arrival, with a stop of no time behind it
+@example(2322, False, True)  # broken a tick after it was to leave, with a headway of 1 s
 @given(SEEDS, st.booleans(), st.booleans())
 def test_no_day_has_a_conflict(seed, errands, blocks):
     play_broken(seed, errands, blocks)
@@ -472,6 +487,19 @@ def test_what_a_replay_shows_has_no_conflict(ahead):
         faults = list_faults(day.layout, visits)
         assert [fault for fault in faults if "ends on the lane" not in fault] == []
     assert n_steps > 50
+
+
+@compiles
+@settings(max_examples=40)
+@example(16)  # broken at the tick after it was to leave
+@example(13)  # it turns to another task in mid-edge
+@example(78)  # repaired, it drives an edge of no time
+@given(SEEDS)
+def test_nobody_is_drawn_through_another_or_along_an_edge_twice(seed):
+    draw = random.Random(seed)
+    kinds = {"whole": seed % 2 == 0, "errands": seed % 3 == 0, "blocks": seed % 5 == 0}
+    day = draw_day(draw, breakdowns=True, wide=seed % 4 > 1, **kinds)
+    assert list_drawn_faults(trace_policy("nearest", day)) == []
 
 
 def play_all(day, actions=()):

@@ -29,11 +29,11 @@ def test_for_whom_vehicles_wait_by_hand():
 
 
 def test_who_is_pushed_waits_on_its_edge():
-    # v0 is broken between b and c, from 15 on; v1 would be at c at 23, and comes at 45, a headway behind.
+    # v0 is broken 4 m beyond b, from 15 to 36: v1 stands behind it since 15, and comes to c at 45.
     floor = line("A", "A", breakdowns=[(0, 15, 20)])
     trace = trace_policy("nearest", make_day(floor, ("A", "D", 0, 0), ("A", "D", 0, 0)))
     waits = [wait for wait in list_waits(trace) if wait.vehicle == 1]
-    assert waits[:2] == [Wait(1, 0, 3, 0, 1, 0), Wait(1, 23, 45, 1, 2, 0)]
+    assert waits[:2] == [Wait(1, 0, 3, 0, 1, 0), Wait(1, 15, 36, 1, 2, 0)]
 
 
 def is_in_the_way(layout, visits, a, c, leaves, ticks):

@@ -441,7 +441,7 @@ class State(NamedTuple):
     breakdown_key : ndarray(uint32, (B, 4)), stream of the random breakdowns; set before an episode starts
     plan : ndarray(int64, (B, V, n, N_PLAN_FIELDS)), visits of sites, past and planned; V is 0 if nobody meets
         PLAN_SITE, PLAN_IN, PLAN_OUT : when the site is reached and left, `NEVER` at the end
-        PLAN_STAY : ticks of handling there
+        PLAN_STAY : ticks of handling there; or less 0, for how many it has been broken on the edge after it
     reserved : ndarray(RESERVATION, (V * n * m,)), scratch: what others hold, see `lanes.sort_reservations`
         since, until, next, next_in : of a visit, and of the next one; next is -1 if the
             spot is held as another is inside of its block. In the list of a block next is the edge by

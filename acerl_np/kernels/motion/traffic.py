@@ -219,7 +219,9 @@ def push_plans(problem, state, b, n_reserved):
                     continue
                 plan, k = state.plan[b, entry.vehicle], entry.visit
                 out, arrives = plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]
-                if entry.until >= now:
+                # A vehicle that breaks down a tick after it was to leave has not left.
+                has_left = out < now
+                if not has_left:
                     out = max(out, plan[k, S.PLAN_IN] + plan[k, S.PLAN_STAY])
                 begin, end = node[following].first, node[following + 1].first
                 for other in range(begin, end if shared else begin):
@@ -236,7 +238,7 @@ def push_plans(problem, state, b, n_reserved):
                     out, spot = max(out, clear), adjacency[spot, S.SPOT_NEIGHBOURS + way]
                     clear = find_end(problem, state, b, v, spot, 0, entry.next_in)
                     arrives = max(arrives, clear)
-                if entry.until < now:
+                if has_left:
                     out = entry.until
                 arrives = max(arrives, out + entry.next_in - entry.until)
                 if not lanes.is_off_lane(problem, i, following):
@@ -323,6 +325,20 @@ def note_delay(problem, state, b, v):
     vehicle.event_tick = end
 
 
+@inner_kernel
+def find_rest_of_edge(problem, state, b, v, k):
+    """Return how many ticks vehicle v, which was on the edge after visit k a tick ago, drives to its end.
+
+    A vehicle that has stopped for others stands a headway before the end.
+    """
+    i, plan = state.episode[b].instance, state.plan[b, v]
+    a, c = plan[k, S.PLAN_SITE], plan[k + 1, S.PLAN_SITE]
+    metres = problem.edge_length[problem.instance[i].layout, a, c]
+    ticks = S.count_ticks(metres / ways.find_pace(problem, i, v, a, c))
+    driven = state.episode[b].time - 1 - plan[k, S.PLAN_OUT] + plan[k, S.PLAN_STAY]
+    return max(ticks - driven, min(ticks, problem.instance[i].headway))
+
+
 @S.unless_traffic()
 def halt(problem, state, b, v, ticks):
     """Let vehicle v stand where it was a tick ago, for so many ticks; then it drives on, without its task.
@@ -335,11 +351,11 @@ def halt(problem, state, b, v, ticks):
     k = find_visit(plan, now - 1)
     if k == plan[0, S.PLANNED_VISITS]:
         return
-    drives = k < plan[0, S.PLANNED_VISITS] and plan[k, S.PLAN_OUT] < now
+    drives = k < plan[0, S.PLANNED_VISITS] and plan[k, S.PLAN_OUT] < now - 1
     end = k + drives
     add_metres(problem, state, b, v, end, -1.0)
     plan[0, S.PLANNED_PICKUP] = plan[0, S.PLANNED_DELIVERY] = 0
-    for j in range(k, plan[0, S.PLANNED_VISITS] + 1):
+    for j in range(end, plan[0, S.PLANNED_VISITS] + 1):
         plan[j, S.PLAN_STAY] = 0
     while not lanes.is_off_lane(problem, i, plan[end, S.PLAN_SITE]):
         end += 1
@@ -347,7 +363,10 @@ def halt(problem, state, b, v, ticks):
     add_metres(problem, state, b, v, k + drives, 1.0)
     n_reserved = lanes.sort_reservations(problem, state, b, np.int64(-1))
     if drives:
-        plan[k + 1, S.PLAN_IN] += until - (now - 1)
+        plan[k, S.PLAN_STAY] = min(np.int64(0), plan[k, S.PLAN_STAY])
+        came, rest = plan[k + 1, S.PLAN_IN], find_rest_of_edge(problem, state, b, v, k)
+        plan[k + 1, S.PLAN_IN] = max(came, until + min(rest, came - (now - 1)))
+        plan[k, S.PLAN_STAY] -= until - (now - 1)
     elif k < end:
         plan[k, S.PLAN_OUT] = max(plan[k, S.PLAN_OUT], until)
     push_plans(problem, state, b, n_reserved)
