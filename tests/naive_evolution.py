@@ -331,14 +331,13 @@ def adapt(kind, mean, state, first, utilities, noise, antithetic, limits=None):
     y = [[math.fsum(root[j][k] * z[k] for k in range(n)) for j in range(n)] for z in noise]
     c_s, d_s, c_c, c_1, c_mu = covariance_rates(n, population, 1 if full else (n + 2) / 3)
     by_place = place_weights(n, population, c_1, c_mu)
-    w_mean = [shared(by_place[0], utilities)] * n
-    w_shape = [shared(by_place[1], utilities)] * n
-    z_mean = [math.fsum(w_mean[j][i] * noise[i][j] for i in range(population)) for j in range(n)]
+    w_mean, w_shape = (shared(weights, utilities) for weights in by_place)
+    z_mean = [math.fsum(w * z[j] for w, z in zip(w_mean, noise, strict=True)) for j in range(n)]
     y_mean = [math.fsum(root[j][k] * z_mean[k] for k in range(n)) for j in range(n)]
-    mu = [1 / selection_variance(w, antithetic) for w in w_mean]
+    mu = 1 / selection_variance(w_mean, antithetic)
 
     p_s = [
-        (1 - c_s) * state["size_path"][j] + math.sqrt(c_s * (2 - c_s) * mu[j]) * z_mean[j]
+        (1 - c_s) * state["size_path"][j] + math.sqrt(c_s * (2 - c_s) * mu) * z_mean[j]
         for j in range(n)
     ]
     expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
@@ -347,18 +346,15 @@ def adapt(kind, mean, state, first, utilities, noise, antithetic, limits=None):
     corrected = length / math.sqrt(1 - (1 - c_s) ** (2 * (updates + 1)))
     h = 1 if corrected < (1.4 + 2 / (n + 1)) * expected else 0
     p_c = [
-        (1 - c_c) * state["shape_path"][j] + h * math.sqrt(c_c * (2 - c_c) * mu[j]) * y_mean[j]
+        (1 - c_c) * state["shape_path"][j] + h * math.sqrt(c_c * (2 - c_c) * mu) * y_mean[j]
         for j in range(n)
     ]
+    for i, w in enumerate(w_shape):
+        w_shape[i] = w if w >= 0 else w * n / math.fsum(z * z for z in noise[i])
     new = [[0.0] * n for _ in range(n)]
     for a in range(n):
         for b in range(n):
-            rank_mu = 0.0
-            for i in range(population):
-                w = w_shape[a][i]
-                if w < 0:
-                    w *= n / math.fsum(z * z for z in noise[i])
-                rank_mu += w * y[i][a] * y[i][b]
+            rank_mu = sum(w * own[a] * own[b] for w, own in zip(w_shape, y, strict=True))
             kept = 1 + c_1 * (1 - h) * c_c * (2 - c_c) - c_1 - c_mu * math.fsum(by_place[1])
             new[a][b] = kept * c[a][b] + c_1 * p_c[a] * p_c[b] + c_mu * rank_mu
     if limits:
