@@ -135,7 +135,7 @@ def main() -> None:
         for rule, found in rivals.items():
             for what, its, ours in zip(("makespan", "tardiness"), found, own, strict=False):
                 less = ours - its
-                told = f"{less.mean():+.1f} ± {standard_error(less):.1f} s"
+                told = f"{less.mean():+.1f} (se {standard_error(less):.1f}) s"
                 print(f"    {what} less that of {rule}: {told}")
     show_decisions(trainer.policy, options.quick)
 

@@ -1,4 +1,4 @@
-"""What scripts of this folder share: how they are asked, and CSV files of named tuples."""
+"""What scripts of this folder share: how they are asked, CSV files of named tuples, errors over seeds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
+
+import numpy as np
+
+from acerl_np.evaluation.metrics import standard_error
 
 
 def make_parser(text: str | None) -> argparse.ArgumentParser:
@@ -41,6 +45,16 @@ def add_rows(path: Path, rows: Sequence[Any]) -> None:
     header = [] if path.exists() else [type(row)._fields for row in rows[:1]]
     with path.open("a", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([*header, *rows])
+
+
+def compare_seeds(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """Return how far means of trainings are from others' on the same shifts, and the standard error.
+
+    Of figures (n_seeds, n_shifts). The error is over the shifts, paired, and over the seeds of both.
+    """
+    change = own.mean(axis=0) - other.mean(axis=0)
+    parts = [change, *(x.mean(axis=1) for x in (own, other) if len(x) > 1)]
+    return float(change.mean()), float(np.hypot.reduce([standard_error(x) for x in parts]))
 
 
 def import_beside(folder: str, name: str) -> Any:

@@ -7,9 +7,9 @@
     python benchmarks/shifts.py --quick                           a minute's worth, for a check
 
 A floor is a bundled floor, a JSON file or a grid of sites such as grid-25x10, and the number of its vehicles,
-all alike. Twelve shifts train,
-twenty others judge. Figures are means over these and the seeds, with standard deviation; the difference to
-`nearest` is paired shift by shift, the seeds' mean of each, with its standard error.
+all alike. Twelve shifts train, twenty others judge. Figures are means over these and the seeds; of the
+objective of trainings the seeds' standard deviation, then their means. The difference to `nearest` has its
+standard error over shifts, which are paired, and seeds.
 """
 
 import json
@@ -18,10 +18,9 @@ from pathlib import Path
 
 import numpy as np
 from larger_floors import draw_shifts, find_floor
-from script import make_parser
+from script import compare_seeds, make_parser
 
 import acerl_np
-from acerl_np.evaluation.metrics import standard_error
 from acerl_np.evaluation.trials import Trials, evaluate_policy
 from acerl_np.problem.goal import PAPER, SHIFT, Goal
 from acerl_np.problem.layout import Layout
@@ -48,7 +47,7 @@ def equip(floor: str, n: int) -> Layout:
 def list_means(runs: list[Trials]) -> np.ndarray:
     """Return the means of every run and shift, (n_runs, n_figures + 1, n_shifts); the objective is last."""
     names = (*FIGURES, "value")
-    return np.array([[getattr(run, f"mean_{name}")() for name in names] for run in runs])
+    return np.array([[run.mean(name) for name in names] for run in runs])
 
 
 def show(label: str, means: np.ndarray, base: np.ndarray) -> None:
@@ -56,9 +55,10 @@ def show(label: str, means: np.ndarray, base: np.ndarray) -> None:
     whole = means.mean(axis=2) * [1, 1, 100, 1, 100, 1]
     cells = [f"{x:9.1f}" if k < 2 else f"{x:7.2f}" for k, x in enumerate(whole.mean(axis=0))]
     spread = f" ± {whole[:, -1].std(ddof=1):.2f}" if len(whole) > 1 else ""
-    difference = means[:, -1].mean(axis=0) - base[0, -1]
-    told = f"{difference.mean():+.2f} ± {standard_error(difference):.2f}"
-    print(f"{label:34} {' '.join(cells)}{spread}   {told}", flush=True)
+    more, error = compare_seeds(means[:, -1], base[:, -1])
+    told = f"{more:+.2f} (se {error:.2f})"
+    seeds = "".join(f" {x:.2f}" for x in whole[:, -1]) if len(whole) > 1 else ""
+    print(f"{label:34} {' '.join(cells)}{spread}   {told}{seeds}", flush=True)
 
 
 def main() -> None:

@@ -4,7 +4,8 @@
     python benchmarks/traffic.py --floors supply-loop cross-aisles grid-7x7 dmh \
         floors/two-lane-hall/layout.json floors/one-way-aisles/layout.json > docs/results/traffic.txt
     python benchmarks/traffic.py --trained 0:10 --floors supply-loop cross-aisles dmh \
-        floors/two-lane-hall/layout.json > docs/results/traffic-trained.txt
+        floors/two-lane-hall/layout.json --out docs/results/traffic-seeds.csv \
+        > docs/results/traffic-trained.txt
     python benchmarks/traffic.py --quick                a minute's worth
 
 Shifts of four hours at an offered load of 0.7 of six vehicles, the same for each assumption: `off`, vehicles
@@ -15,16 +16,18 @@ they started. Starts lie aside. Headway is 3 s. Differences are paired shift by 
 `--trained`, seeds: policies of the preset "best", trained on twelve shifts without traffic and with it, are
 judged with it on twenty others, at loads of 0.7 and 0.9, beside `nearest` and `general`: the objective
 late + 0.05 * tardiness, its standard deviation over seeds, and the difference to the training without
-traffic, paired shift by shift, with its standard error.
+traffic, with its standard error over shifts, which are paired, and seeds. `--out` keeps the seeds' means.
 """
 
 import itertools
 import time
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import larger_floors
 import numpy as np
-from script import make_parser
+from script import add_rows, compare_seeds, make_parser
 
 import acerl_np
 from acerl_np.evaluation.metrics import compare_paired
@@ -100,7 +103,18 @@ def count_swaps(free: dict[str, np.ndarray], met: dict[str, np.ndarray]) -> str:
     return f"{swapped}/{clear}"
 
 
-def judge_trained(floor: Layout, seeds: range, quick: bool) -> None:
+class Seed(NamedTuple):
+    """The objective of trainings with a seed, without traffic and with it, where vehicles meet."""
+
+    floor: str
+    stations: str
+    load: float
+    seed: int
+    free: float
+    met: float
+
+
+def judge_trained(floor: Layout, seeds: range, quick: bool, out: str | None) -> None:
     """Print what trainings with traffic gain on those without, where vehicles meet."""
     budget = 5_000 if quick else DECISIONS
     config = acerl_np.Config.preset("best", objective=SHIFT, decisions=budget)
@@ -127,11 +141,12 @@ def judge_trained(floor: Layout, seeds: range, quick: bool) -> None:
                 if name in ("free", "met"):
                     row.append(f"{means.std(ddof=1):.2f}")
             for name in ("met", "general"):
-                more, error = compare_paired(found[name].mean(axis=0), found["free"].mean(axis=0))[
-                    :2
-                ]
-                row.append(f"{more:+.2f}+-{error:.2f}")
+                more, error = compare_seeds(found[name], found["free"])
+                row += [f"{more:+.2f}", f"{error:.2f}"]
             print(*row, flush=True)
+            free_means, met_means = (found[x].mean(axis=1) for x in ("free", "met"))
+            for own in zip(seeds, free_means, met_means, strict=True) if out else ():
+                add_rows(Path(out), [Seed(floor.name, stations, load, *own)])
 
 
 def main() -> None:
@@ -140,14 +155,17 @@ def main() -> None:
     parser.add_argument("--shifts", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--trained", metavar="A:B", help="seeds")
+    parser.add_argument("--out", help="file of the seeds' means")
     arguments = parser.parse_args()
     if arguments.trained:
-        print("floor stations load nearest general free sd met sd met-free general-free")
+        print("floor stations load nearest general free sd met sd met-free se general-free se")
         for name in arguments.floors:
             first, last = map(int, arguments.trained.split(":"))
-            judge_trained(find_floor(name), range(first, last), arguments.quick)
+            judge_trained(find_floor(name), range(first, last), arguments.quick, arguments.out)
         return
-    print("floor stations late,% more waiting,s more swapped_late swapped_waiting fewest us_a_task")
+    print(
+        "floor stations late,% more se waiting,s more se swapped_late swapped_waiting fewest us_a_task"
+    )
     for name in arguments.floors:
         floor = find_floor(name)
         shifts = draw_shifts(floor, 3 if arguments.quick else arguments.shifts, arguments.seed)
@@ -160,7 +178,7 @@ def main() -> None:
             for what, scale in (("late", 100.0), ("waiting", 1.0)):
                 mean = scale * own["nearest"].mean(what)
                 more, error = compare_paired(mean, scale * found["off"]["nearest"].mean(what))[:2]
-                row += [f"{mean.mean():.2f}", f"{more:+.2f}+-{error:.2f}"]
+                row += [f"{mean.mean():.2f}", f"{more:+.2f}", f"{error:.2f}"]
             for what in ("late", "waiting"):
                 free, met = (
                     {rule: trials.mean(what) for rule, trials in found[x].items()}
