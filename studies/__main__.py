@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from acerl_np.commands.main import GLOBAL, run_program, sort_words
 from acerl_np.commands.shared import options as opt
-from studies import checks, commands, exact, job_shops, make_pages, rival_settings
+from studies import baselines, checks, commands, exact, job_shops, make_pages, rival_settings
 from studies.rivals import command
 
 
@@ -28,6 +28,7 @@ def build_parser() -> opt.Parser:
         "job-shops": opt.Action(job_shops.run, job_shops.OPTIONS),
         "pages": opt.Action(make_pages.run, make_pages.OPTIONS),
         "checks": opt.Action(checks.run, checks.OPTIONS),
+        "baselines": opt.Action(baselines.run, baselines.OPTIONS),
         "noise": opt.Action(checks.run_noise, checks.OPTIONS),
         "rival-settings": opt.Action(rival_settings.run, rival_settings.OPTIONS),
     }

@@ -1,4 +1,4 @@
-"""Checks by fresh seeds: the slots of the tasks, chosen by the paper's figures, and noise of low rank."""
+"""Checks by fresh seeds: the slots of the tasks, chosen by the paper's figures, `best`, noise of low rank."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from typing import Any
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.problem.instance import Instance
+from studies.comparison import DRAWS, draw_suite
 from studies.jobs import Job, Training, load_suites
 from studies.make_pages import DATA
+from studies.rivals.seeds import RivalConfig
 from studies.stored import store_study
 from studies.study import Study
 
 NAME, PLACES, NOISE = "checks", "slots by place in the record", "noise"
+BEST, POOL, PPO_POOL = (
+    "preset best",
+    "slots by place in the pool",
+    "PPO, slots by place in the pool",
+)
 TEN_MILLION = {"decisions": 10_000_000}
 NOISES: dict[str, dict[str, Any]] = {
     "full": {},
@@ -43,11 +50,20 @@ def number_by_place(record: Instance) -> Instance:
 
 
 def list_trainings(study: Study) -> list[Training]:
-    """Return the rows to train: the default, and slots by the tasks' places."""
+    """Return the rows to train: the default, slots by the tasks' places, `best`, PPO with such slots."""
     suites = load_suites("dmh-train", "dmh-test")
     placed = tuple((name, tuple(map(number_by_place, own))) for name, own in suites)
     main = Training("ACERL", suites[0][1], study.config(), suites)
-    return [main, replace(main, label=PLACES, instances=placed[0][1], suites=placed)]
+    draws = tuple((f"draw-5-{draw}", draw_suite(5, draw)) for draw in DRAWS)
+    main_too = replace(main, suites=(*suites, *draws))
+    ppo = RivalConfig("ppo", study.rival_steps, {"slots": "pool"})
+    return [
+        main,
+        replace(main, label=PLACES, instances=placed[0][1], suites=placed),
+        replace(main_too, label=BEST, config=study.config("best")),
+        replace(main_too, label=POOL, config=study.config(slots="pool")),
+        replace(main_too, label=PPO_POOL, config=ppo, seeds=study.rival_seeds),
+    ]
 
 
 def list_noises(study: Study) -> list[Training]:
@@ -83,10 +99,10 @@ def train_rows(
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Check the slots of the tasks by forty trainings, kept in runs/experiments.
+    """Check the slots of the tasks and `best` by seeds from 200 on; trainings are kept in runs/experiments.
 
-    The default with seeds 200 to 219, by which nothing was chosen; and the same with the tasks of each record
-    called by their place in it, so that slot k is that of the k-th arrival.
+    The default; the same with the tasks of each record called by their place in it, so that slot k is that of
+    the k-th arrival, and with slots in the order of the pool; the preset best; PPO with slots in that order.
     """
     train_rows(arguments, NAME, list_trainings)
 

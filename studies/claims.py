@@ -1,14 +1,15 @@
 """The paper's claims, and which of them stored results bear out: the same few rules for all.
 
 An order ("A is better than B") is judged by a two-sided rank-sum test at 5 % on the means of the training
-seeds; a level ("reaches v") by whether v lies within, or on the worse side of, the 95 % confidence interval
-of the mean over the seeds; a rank ("first in M") by its value alone, as the paper's are.
+seeds; a level ("reaches v") by what five seeds, and one draw of the records where the paper's are not
+published, would print: whether v lies within the 95 % of that; a gain by whether the paper's is within the
+95 % interval of ours; a rank ("first in M") by its value alone, as the paper's are.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
@@ -16,21 +17,24 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from acerl_np.evaluation.metrics import rank_sum_p
 from acerl_np.evaluation.published import COST_LIMIT, find_row
 from acerl_np.problem.bundled import load_suite
 from acerl_np.training.history import HISTORY_COLUMNS
 from studies.ablation import RANKINGS, SAMPLERS
 from studies.comparison import DRAWS, NOISED
 from studies.rivals.training import ALGORITHMS
+from studies.statistics import SIGNIFICANT, compare_ranks, measure_gain, predict_means
 from studies.stored import StoredStudy, read_table
 from studies.study_tables import (
     RULE_ROWS,
     Measured,
+    Pair,
     find_peer_values,
     join_rows,
     score,
+    show_mark,
     show_p,
+    show_spread,
 )
 
 LEARNERS = tuple(name.upper() for name in ALGORITHMS)
@@ -43,18 +47,6 @@ GROUPS = {
 }
 """What `others` of a claim may be, beside labels."""
 WHAT = ("makespan", "tardiness", "within the limit")
-SIGNIFICANT = 0.05
-TESTS = {
-    "better": 1,
-    "alike": 2,
-    "left out": 1,
-    "unseen": 1,
-    "curves": 1,
-    "marks": 2,
-    "single": 256,
-}
-TESTS |= {"all records": 16, "every record": 32}
-"""Rank-sum tests of a claim for each of its others, by how it is judged; a value or a level has none."""
 CLOSE, EARLY = 1.02, 0.9
 SECONDS = HISTORY_COLUMNS.index("seconds")
 CURVE_FIGURES = (
@@ -65,12 +57,28 @@ CURVE_FIGURES = (
 
 
 class Verdict(NamedTuple):
-    """What stored results say of a claim: the verdict, its figures, p values and seeds, as text."""
+    """What stored results say of a claim: the verdict, its figures, p of its rank-sum tests, its seeds."""
 
     verdict: str
     figures: str
-    p: str = ""
+    tests: tuple[float, ...] = ()
     seeds: str = ""
+
+    def show(self, threshold: float) -> list[str]:
+        """Return it as text: verdict, p, how many tests come out, how many survive, seeds, figures."""
+        if not self.tests:
+            return [self.verdict, "", "", "", self.seeds, self.figures]
+        low, high = show_p(min(self.tests)), show_p(max(self.tests))
+        clear = sum(p < SIGNIFICANT for p in self.tests)
+        kept = sum(p <= threshold for p in self.tests)
+        counts = [f"{clear} of {len(self.tests)}", str(kept)]
+        return [
+            self.verdict,
+            low if low == high else f"{low} to {high}",
+            *counts,
+            self.seeds,
+            self.figures,
+        ]
 
 
 class Claim(NamedTuple):
@@ -116,10 +124,10 @@ def read_claims() -> list[Claim]:
 
 def show(row: Measured, what: int) -> str:
     """Return mean and standard deviation over the seeds: of makespan (0), tardiness (1) or share kept (2)."""
-    values = row.by_seed()[what] * (100 if what == 2 else 1)
-    digits, unit = (0, "%") if what == 2 else (1, "s")
-    spread = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{values.mean():.{digits}f}{spread} {unit}"
+    values = row.by_seed()[what]
+    return (
+        f"{show_spread(values, 0 if what == 2 else 1, share=what == 2)} {'%' if what == 2 else 's'}"
+    )
 
 
 def say_part(held: int, n: int, none: str) -> str:
@@ -127,27 +135,21 @@ def say_part(held: int, n: int, none: str) -> str:
     return "holds" if held == n else f"holds in part: {held} of {n}" if held else none
 
 
-def show_range(p: Sequence[float]) -> str:
-    """Return the least and the largest of some p values."""
-    low, high = show_p(min(p)), show_p(max(p))
-    return low if low == high else f"{low} to {high}"
-
-
 def show_sizes(own: Measured | np.ndarray, others: Sequence[Measured | np.ndarray]) -> str:
     """Return how many seeds, or blocks of a rule's trials, stand against how many."""
-    n, *sizes = (len(x) if isinstance(x, np.ndarray) else x.n_seeds for x in (own, *others))
-    return f"{n} against {' or '.join(map(str, sorted(set(sizes))))}"
+    n, *sizes = (
+        f"{len(x)} seeds" if isinstance(x, np.ndarray) else x.show_size() for x in (own, *others)
+    )
+    return f"{n} against {' or '.join(sorted(set(sizes)))}"
 
 
 def compare(own: Measured, others: Sequence[Measured], what: int) -> Verdict:
     """Judge "own is better than each of the others" in makespan (0), tardiness (1) or share kept (2)."""
     sides: dict[str, list[str]] = {"better than": [], "not told apart from": [], "worse than": []}
     values = own.by_seed()[what]
-    p = [rank_sum_p(values, other.by_seed()[what]) for other in others]
-    for other, its_p in zip(others, p, strict=True):
-        ahead = (values.mean() - other.by_seed()[what].mean()) * (1 if what == 2 else -1)
-        side = "better than" if ahead > 0 else "worse than"
-        side = side if its_p < SIGNIFICANT else "not told apart from"
+    tests = [compare_ranks(values, other.by_seed()[what]) for other in others]
+    for other, test in zip(others, tests, strict=True):
+        side = [*sides][1 - test.side * (1 if what == 2 else -1)]
         sides[side].append(f"{other.label} {show(other, what)}")
     verdict = say_part(
         len(sides["better than"]),
@@ -156,7 +158,7 @@ def compare(own: Measured, others: Sequence[Measured], what: int) -> Verdict:
     )
     told = "; ".join(f"{side} {', '.join(names)}" for side, names in sides.items() if names)
     figures = f"{WHAT[what]}: {own.label} {show(own, what)}; {told}"
-    return Verdict(verdict, figures, show_range(p), show_sizes(own, others))
+    return Verdict(verdict, figures, tuple(test.p for test in tests), show_sizes(own, others))
 
 
 def rank(own: Measured, others: Sequence[Measured], table: str | None) -> dict[str, int]:
@@ -177,7 +179,7 @@ def weigh_places(places: Sequence[dict[str, int]], claim: Claim, seeds: str) -> 
     asked = [place[letter] for place in places for letter in letters]
     shown = "; ".join(f"{x} {', '.join(str(place[x]) for place in places)}" for x in letters)
     figures = f"place among {len(claim.others) + 1} rows: {shown}"
-    return Verdict(say_part(asked.count(1), len(asked), "does not hold"), figures, "", seeds)
+    return Verdict(say_part(asked.count(1), len(asked), "does not hold"), figures, (), seeds)
 
 
 def read_sides(stored: StoredStudy, claim: Claim) -> tuple[Measured, list[Measured], str]:
@@ -205,45 +207,103 @@ def judge_alike(stored: StoredStudy, claim: Claim) -> Verdict:
     own, others, _ = read_sides(stored, claim)
     found = [compare(own, others, what) for what in (0, 2)]
     alike = not any("better than" in x.figures or "worse than" in x.figures for x in found)
-    figures, p = ("; ".join(getattr(x, name) for x in found) for name in ("figures", "p"))
-    return Verdict("not contradicted" if alike else "does not hold", figures, p, found[0].seeds)
+    figures, tests = "; ".join(x.figures for x in found), found[0].tests + found[1].tests
+    return Verdict("not contradicted" if alike else "does not hold", figures, tests, found[0].seeds)
+
+
+def list_draws(magnitude: int) -> list[str]:
+    """Return the suites of all draws of a magnitude: the bundled one, and the further ones."""
+    return [NOISED[magnitude], *(f"draw-{magnitude}-{draw}" for draw in DRAWS)]
+
+
+def weigh_level(
+    stored: StoredStudy, claim: Claim, level: float, drawn: Sequence[Sequence[str]]
+) -> Verdict:
+    """Judge whether a level is what five seeds, and one draw of each suite, would print."""
+    what = WHAT.index(claim.what)
+    scale, unit = (100.0, "%") if what == 2 else (1.0, "s")
+    values = scale * np.array(
+        [[stored.rows_of(claim.study, x)[claim.row].by_seed()[what] for x in own] for own in drawn]
+    )
+    printed, level = predict_means(values), scale * level
+    low, high = np.quantile(printed, (SIGNIFICANT / 2.0, 1.0 - SIGNIFICANT / 2.0))
+    p = min((printed >= level).mean(), (printed <= level).mean())
+    draws = " and one draw" if len(drawn[0]) > 1 else ""
+    figures = (
+        f"five seeds{draws} would print {low:.1f} to {high:.1f} {unit} in 95 % of cases; mean here "
+        f"{values.mean():.1f}, paper {level:.5g} {unit}, p {show_p(p)}"
+    )
+    below, above = level < low - 1e-9, level > high + 1e-9
+    verdict = "does not hold" if (above if what == 2 else below) else "holds"
+    if not below and not above:
+        verdict = "met, but fitted" if claim.judge == "fitted" else "not told apart"
+    return Verdict(verdict, figures, (), f"{values.shape[2]} seeds")
 
 
 def judge_level(stored: StoredStudy, claim: Claim) -> Verdict:
-    """Judge "ACERL reaches what the paper prints"."""
-    what = WHAT.index(claim.what)
-    paper = find_row(claim.table.removesuffix("-spread"), claim.row)
+    """Judge "ACERL reaches what the paper prints"; of DMH-09 to -16 by all draws."""
+    level = find_level(claim.table.removesuffix("-spread"), claim.row, WHAT.index(claim.what))
+    drawn = list_draws(5) if claim.suite == "dmh-test" else [claim.suite]
+    return weigh_level(stored, claim, level, [drawn])
+
+
+def find_level(table: str, label: str, what: int) -> float:
+    """Return what the paper prints: mean makespan (0), tardiness (1), s, or the share kept (2)."""
+    paper = find_row(table, label)
     assert paper is not None
-    level = paper.p if what == 2 else float(np.mean([x[what] for x in paper.cells.values()]))
-    values = stored.rows_of(claim.study, claim.suite)[claim.row].by_seed()[what]
-    scale, unit = (100.0, "%") if what == 2 else (1.0, "s")
-    half, mean = find_half(values), float(values.mean())
-    around = f"{scale * mean:.1f} ± {scale * half:.1f} {unit} (95 % of the mean)"
-    figures = f"{around}, paper {scale * level:.5g} {unit}"
-    if what == 2:
-        figures += f"; {int((values == 1.0).sum())} of {len(values)} seeds keep it in every trial"
-    reached = mean - level >= -half if what == 2 else mean - level <= half
-    held = "met, but fitted" if claim.judge == "fitted" else "holds"  # what we chose by is no check
-    return Verdict(held if reached else "does not hold", figures, "", str(len(values)))
-
-
-def find_half(values: np.ndarray) -> float:
-    """Return half the width of the 95 % confidence interval of a mean, by Student's t."""
-    return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5)
+    return paper.p if what == 2 else float(np.mean([x[what] for x in paper.cells.values()]))
 
 
 def judge_noised_share(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge the shares within the limit at each magnitude, by their mean."""
     printed = [find_row("robustness-summary", claim.row, f"DMH±{m}") for m in NOISED]
-    paper = np.array([row.p for row in printed if row is not None])
-    ours = np.array(
-        [stored.rows_of(claim.study, x)[claim.row].by_seed()[2] for x in NOISED.values()]
+    paper = [row.p for row in printed if row is not None]
+    found = weigh_level(stored, claim, float(np.mean(paper)), [*map(list_draws, NOISED)])
+    ours = (
+        np.mean([stored.rows_of(claim.study, x)[claim.row].satisfied for x in list_draws(m)])
+        for m in NOISED
     )
-    shown = ", ".join(f"{x:.0%} ({y:.0%})" for x, y in zip(ours.mean(axis=1), paper, strict=True))
-    half, mean = find_half(ours.mean(axis=0)), ours.mean()
-    figures = f"±5 to ±30 (paper): {shown}; mean {mean:.1%} ± {half:.1%} ({paper.mean():.1%})"
-    reached = mean + half >= paper.mean()
-    return Verdict("holds" if reached else "does not hold", figures, "", str(ours.shape[1]))
+    shown = ", ".join(f"{x:.0%} ({y:.0%})" for x, y in zip(ours, paper, strict=True))
+    return found._replace(figures=f"±5 to ±30, nine draws each (paper): {shown}; {found.figures}")
+
+
+def judge_gain(stored: StoredStudy, claim: Claim) -> Verdict:
+    """Judge whether a row gains on others what the paper's does: within the 95 % intervals of ours."""
+    own, others, sizes = read_sides(stored, claim)
+    what, table = WHAT.index(claim.what), claim.table.removesuffix("-spread")
+    scale, unit = (100.0, "points") if what == 2 else (1.0, "s")
+    paper = [scale * find_level(table, x, what) for x in (claim.row, *claim.others)]
+    held, shown = 0, []
+    for other, printed in zip(others, paper[1:], strict=True):
+        gain = measure_gain(scale * own.by_seed()[what], scale * other.by_seed()[what])
+        held += gain.low <= paper[0] - printed <= gain.high
+        shown.append(
+            f"to {other.label} {gain.mean:+.1f} {unit} (95 % interval {gain.low:+.1f} to {gain.high:+.1f}; "
+            f"paper {paper[0] - printed:+.1f}; seen in 80 % of cases: {gain.visible:.1f})"
+        )
+    verdict = "not told apart" if held == len(others) else "does not hold"
+    return Verdict(verdict, f"{claim.what}: {', '.join(shown)}", (), sizes)
+
+
+def judge_cells(stored: StoredStudy, claim: Claim) -> Verdict:
+    """Judge whether rules come to the printed means of each record, by the sum of z squared."""
+    rows, sums = stored.rows_of(claim.study, claim.suite), {30: 0.0, 150: 0.0}
+    for label in claim.others:
+        paper, row = find_row(claim.table, label), rows[label]
+        assert paper is not None
+        cells = np.array([x[:2] for x in paper.cells.values()]).T
+        trials = np.array([row.makespan, row.tardiness]).reshape(2, len(cells[0]), -1)
+        for n in sums:
+            error = trials.var(axis=2, ddof=1) * (1.0 / n + 1.0 / trials.shape[2])
+            sums[n] += float((np.square(cells - trials.mean(axis=2)) / error).sum())
+    n_cells = len(claim.others) * cells.size
+    p = float(stats.chi2.sf(sums[30], n_cells))
+    figures = (
+        f"sum of z squared over {n_cells} cells: {sums[30]:.0f} if a cell is a mean of 30 trials (p "
+        f"{show_p(p)}), {sums[150]:.0f} if of 150"
+    )
+    sizes = f"{trials.shape[2]} trials a cell"
+    return Verdict("not told apart" if p >= SIGNIFICANT else "does not hold", figures, (), sizes)
 
 
 def judge_noised_first(stored: StoredStudy, claim: Claim) -> Verdict:
@@ -274,7 +334,7 @@ def judge_noised_order(stored: StoredStudy, claim: Claim) -> Verdict:
         shown.append(f"±{magnitude} {claim.row} {own:.2f}, {beside}")
     sizes = show_sizes(rows[claim.row], [rows[x] for x in claim.others])
     verdict = say_part(sum(ahead), len(ahead), "does not hold")
-    return Verdict(verdict, f"{letter}: {'; '.join(shown)}", "", sizes)
+    return Verdict(verdict, f"{letter}: {'; '.join(shown)}", (), sizes)
 
 
 def judge_marks(stored: StoredStudy, claim: Claim) -> Verdict:
@@ -282,41 +342,53 @@ def judge_marks(stored: StoredStudy, claim: Claim) -> Verdict:
     record, expected = claim.what.split()
     own, others, sizes = read_sides(stored, claim)
     k = (int(record.removeprefix("DMH-")) - 1) % len(own.makespan)
-    marks = {x.label: "".join(x.mark(own)[k]) for x in others}
+    tests = {x.label: x.test(own)[k] for x in others}
+    marks = {x: "".join(map(show_mark, both)) for x, both in tests.items()}
     held = sum(fnmatch(mark, expected) for mark in marks.values())
     figures = (
         f"marks on {record}: {', '.join(f'{x} {mark[0]}/{mark[1]}' for x, mark in marks.items())}"
     )
-    return Verdict(say_part(held, len(marks), "does not hold"), figures, "", sizes)
+    return Verdict(
+        say_part(held, len(marks), "does not hold"), figures, list_p(tests.values()), sizes
+    )
 
 
-def count_marks(stored: StoredStudy, claim: Claim) -> tuple[dict[str, list[tuple[str, str]]], str]:
-    """Return the others' marks against a row on all 16 records, (makespan, tardiness), and the sizes."""
-    marks: dict[str, list[tuple[str, str]]] = {}
+def compare_records(stored: StoredStudy, claim: Claim) -> tuple[dict[str, list[Pair]], str]:
+    """Return tests of the others against a row on all 16 records, (makespan, tardiness), and the sizes."""
+    tests: dict[str, list[Pair]] = {}
     for suite in ("dmh-train", "dmh-test"):
         rows = stored.rows_of(claim.study, suite)
         for name in claim.others:
-            marks.setdefault(name, []).extend(rows[name].mark(rows[claim.row]))
-    return marks, show_sizes(rows[claim.row], [rows[name] for name in claim.others])
+            tests.setdefault(name, []).extend(rows[name].test(rows[claim.row]))
+    return tests, show_sizes(rows[claim.row], [rows[name] for name in claim.others])
+
+
+def list_p(pairs: Iterable[Pair]) -> tuple[float, ...]:
+    """Return p of all tests."""
+    return tuple(test.p for pair in pairs for test in pair)
 
 
 def judge_all_records(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "none of the others is better on all 16 records", by makespan."""
-    marks, seeds = count_marks(stored, claim)
-    counts = {name: sum(mark[0] == "+" for mark in own) for name, own in marks.items()}
+    tests, seeds = compare_records(stored, claim)
+    counts = {name: sum(pair[0].side < 0 for pair in own) for name, own in tests.items()}
     shown = ", ".join(f"{name} {n}" for name, n in counts.items())
     figures = f"records with a shorter makespan than {claim.row}'s at 5 %: {shown}"
-    return Verdict("holds" if max(counts.values()) < 16 else "does not hold", figures, "", seeds)
+    verdict = "not contradicted" if max(counts.values()) < 16 else "does not hold"
+    p = tuple(pair[0].p for own in tests.values() for pair in own)
+    return Verdict(verdict, figures, p, seeds)
 
 
 def judge_every_record(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "better than all others on every record but three"."""
-    marks, seeds = count_marks(stored, claim)
-    n = sum(all(both == ("-", "-") for both in own) for own in zip(*marks.values(), strict=True))
+    tests, seeds = compare_records(stored, claim)
+    worse = [[pair[0].side == pair[1].side == 1 for pair in own] for own in tests.values()]
+    n = sum(map(all, zip(*worse, strict=True)))
     figures = (
         f"records on which all others are worse in makespan and tardiness at 5 %: {n} of 16 (13)"
     )
-    return Verdict("holds" if n >= 13 else "does not hold", figures, "", seeds)
+    p = list_p(pair for own in tests.values() for pair in own)
+    return Verdict("holds" if n >= 13 else "does not hold", figures, p, seeds)
 
 
 def judge_folds(stored: StoredStudy, claim: Claim) -> Verdict:
@@ -357,7 +429,7 @@ def judge_seen(stored: StoredStudy, claim: Claim) -> Verdict:
         won += [*np.delete(rows[fold].means()[0] < least, k)]
     figures = f"records with the shortest mean makespan: {sum(won)} of {len(won)}, eight folds"
     verdict = say_part(sum(won), len(won), "does not hold")
-    return Verdict(verdict, figures, "", show_sizes(rows[fold], others))
+    return Verdict(verdict, figures, (), show_sizes(rows[fold], others))
 
 
 def judge_left_out(stored: StoredStudy, claim: Claim) -> Verdict:
@@ -370,16 +442,17 @@ def judge_left_out(stored: StoredStudy, claim: Claim) -> Verdict:
 
 def judge_single(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "good on its own record, poor elsewhere" of the rows trained on a single record."""
-    rows, own, elsewhere = stored.rows_of(claim.study, claim.suite), 0, 0
+    rows, own, elsewhere, p = stored.rows_of(claim.study, claim.suite), 0, 0, list[float]()
     for ranking in RANKINGS:
         for k in range(8):
             single = rows[f"{ranking}+DMH-{k + 1}"]
-            marks = [x for x, _ in single.mark(rows[claim.row])]
-            own += marks.pop(k) == "+"
-            elsewhere += marks.count("-")
+            sides = [test.side for test, _ in single.test(rows[claim.row])]
+            p += [test.p for test, _ in single.test(rows[claim.row])]
+            own += sides.pop(k) < 0
+            elsewhere += sides.count(1)
     figures = f"makespan at 5 %: {own} of 32 better on their own record, {elsewhere} of 224 worse elsewhere"
     sizes = show_sizes(rows[claim.row], [single])
-    return Verdict(say_part(own + elsewhere, 256, "does not hold"), figures, "", sizes)
+    return Verdict(say_part(own + elsewhere, 256, "does not hold"), figures, tuple(p), sizes)
 
 
 def judge_time(stored: StoredStudy, claim: Claim) -> Verdict:
@@ -394,7 +467,7 @@ def judge_time(stored: StoredStudy, claim: Claim) -> Verdict:
     shown = ", ".join(f"{name} {x.mean():.0f}" for name, x in seconds.items())
     verdict = "the order holds" if longer else "does not hold"
     sizes = show_sizes(own, [seconds[x] for x in claim.others])
-    return Verdict(verdict, f"seconds of a core that others used, too: {shown}", "", sizes)
+    return Verdict(verdict, f"seconds of a core that others used, too: {shown}", (), sizes)
 
 
 def read_curves(stored: StoredStudy) -> dict[str, dict[int, np.ndarray]]:
@@ -435,13 +508,14 @@ def judge_curves(stored: StoredStudy, claim: Claim) -> Verdict:
         for row, seeds in read_curves(stored).items()
     }
     own = values[claim.row]
-    p = {name: rank_sum_p(own, values[name]) for name in claim.others}
-    differ = [name for name in claim.others if p[name] < SIGNIFICANT]
-    better = sum(bool(own.mean() < values[name].mean()) for name in differ)
+    tests = [compare_ranks(own, values[name]) for name in claim.others]
+    sides = [test.side for test in tests]
     shown = ", ".join(f"{name} {values[name].mean():.2f}" for name in (claim.row, *claim.others))
-    verdict = say_part(better, len(p), "does not hold" if differ else "not told apart")
+    none = "does not hold" if any(sides) else "not told apart"
+    verdict = say_part(sides.count(-1), len(sides), none)
     sizes = show_sizes(own, [values[name] for name in claim.others])
-    return Verdict(verdict, f"{CURVE_FIGURES[which]}: {shown}", show_range([*p.values()]), sizes)
+    p = tuple(test.p for test in tests)
+    return Verdict(verdict, f"{CURVE_FIGURES[which]}: {shown}", p, sizes)
 
 
 JUDGES: dict[str, Callable[[StoredStudy, Claim], Verdict]] = {
@@ -451,6 +525,8 @@ JUDGES: dict[str, Callable[[StoredStudy, Claim], Verdict]] = {
     "level": judge_level,
     "fitted": judge_level,
     "noised share": judge_noised_share,
+    "gain": judge_gain,
+    "cells": judge_cells,
     "noised first": judge_noised_first,
     "noised order": judge_noised_order,
     "marks": judge_marks,

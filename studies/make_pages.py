@@ -10,16 +10,17 @@ import csv
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from scipy import stats
 
 from acerl_np.commands.shared import options as opt
-from acerl_np.evaluation.metrics import rank_sum_p, standard_error
+from acerl_np.evaluation.metrics import standard_error
 from acerl_np.evaluation.published import COST_LIMIT, find_row
 from acerl_np.policies.general import SETS, make_general
 from acerl_np.policies.index import FEATURES, NAMES
@@ -39,11 +40,11 @@ from studies import (
 )
 from studies.claims import (
     LEARNERS,
-    TESTS,
     Claim,
     Verdict,
     join_folds,
     judge,
+    list_draws,
     measure_curves,
     read_claims,
     read_curves,
@@ -52,14 +53,18 @@ from studies.claims import (
 from studies.commands import MODULES
 from studies.jobs import AHEAD
 from studies.rivals.training import ALGORITHMS
+from studies.statistics import SIGNIFICANT, compare_ranks, find_threshold, measure_middle
 from studies.stored import StoredStudy, read_table, read_yardstick, store_rules, store_study
 from studies.study import Study
 from studies.study_tables import (
+    RULE_ROWS,
     Measured,
     StudyTable,
     build_table,
+    find_peer_values,
     join_rows,
     show_p,
+    show_spread,
     spread,
 )
 
@@ -74,19 +79,32 @@ RIVAL_SEEDS = {"leave-one-out": 2}
 """Trainings of each learner where they are not five: eight folds are many."""
 RIVALS = {"comparison": ALGORITHMS, "robustness": ALGORITHMS, "leave-one-out": ("ppo",)}
 """Learners that a study has stored rows of."""
-BOLD = 0.05
 REWARDS = ("PPO", "SAC", "MAPPO")
 WITHIN = "within the limit"
 SUITE_COLUMNS = ("DMH-01 to -08", WITHIN, "DMH-09 to -16 (paper: others)", WITHIN)
+DRAWS_COLUMNS = (*SUITE_COLUMNS[:2], "DMH-09 to -16, mean of nine draws (paper: one)", WITHIN)
 LONG = "bilge-ulusoy-long"  # processing takes four times as long
 SLOTS = {
     "a slot for each task, the default: chosen by these figures": ("comparison", "ACERL"),
     "**the same, seeds 200 to 219: the check**": ("checks", "ACERL"),
     "a slot by place in the record, seeds 200 to 219": ("checks", "slots by place in the record"),
-    "place in the pool": ("learning", "slots of the tasks: place in the pool"),
+    "place in the pool, seeds 200 to 219": ("checks", "slots by place in the pool"),
     "the default, learning rate 0.03": ("learning", "learning rate: 0.03"),
     "PPO, a slot for each task": ("comparison", "PPO"),
-    "an index policy, which has no slots": ("learning", learning.BEST_PRESET),
+    "PPO, place in the pool": ("checks", "PPO, slots by place in the pool"),
+    "an index policy, which has no slots": ("checks", "preset best"),
+}
+SHORT = {
+    "here, a slot for each task (the default)": ("comparison", "ACERL"),
+    "the same in pool order (`--set slots=pool`)": ("checks", "slots by place in the pool"),
+    "an index policy (`--preset best`), a million decisions": ("checks", "preset best"),
+    "PPO, masked, its reward scaled on these records ([rivals](docs/rivals.md))": (
+        "comparison",
+        "PPO",
+    ),
+    "PPO in pool order": ("checks", "PPO, slots by place in the pool"),
+    "best rule by makespan, STD": ("comparison", "STD"),
+    "best rule by the limit, EDD": ("comparison", "EDD"),
 }
 DAYS = (
     "fresh days of a process, trained on eight such days",
@@ -94,6 +112,8 @@ DAYS = (
     "a record that was left out (the same thirty tasks; index policies were designed with such in sight)",
 )
 SHOWN_GENERATIONS = (2, 6, 21, 61, 128)
+FILED = ("robustness-draws", *(f"generalisation-{x}" for x in ("train", "noised-5", "noised-30")))
+CLAIM_COLUMNS = ("verdict", "p", "at 5 %", "survive")
 
 
 def build_pages(root: Path) -> dict[Path, str]:
@@ -113,17 +133,20 @@ def build_pages(root: Path) -> dict[Path, str]:
     longer = read_yardstick(stored.folder / f"{LONG}.csv")
     tables |= {x.name: x for x in bilge_ulusoy.tables(LONG, longer, known=False)}
     for name, table in tables.items():
-        if "M/C (P)" in table.header:  # too wide for a page among others
+        if (
+            "M/C (P)" in table.header or name in FILED
+        ):  # too wide or too long for a page among others
             found[root / DATA / f"{name}.md"] = table.render("markdown")
     claims = [(x, judge(stored, x)) for x in read_claims()]
-    header = ["claim", "section", "verdict", "figures", "p", "seeds", "table"]
-    lines = [[x.claim, x.section, *verdict, x.table] for x, verdict in claims]
+    threshold = find_threshold(p for _, verdict in claims for p in verdict.tests)
+    header = ["claim", "section", *CLAIM_COLUMNS, "seeds", "figures", "table"]
+    lines = [[x.claim, x.section, *verdict.show(threshold), x.table] for x, verdict in claims]
     found[root / DATA / "claims.csv"] = render_csv([header, *lines])
 
     def fill(match: re.Match[str]) -> str:
         name = match[2]
         if name == "claims":
-            text = tabulate_claims(claims, lambda x: root / DATA / f"{x}.md" in found)
+            text = tabulate_claims(claims, threshold)
         elif name in tables:
             text = render_table(tables[name].header, tables[name].rows, "markdown")
         elif name in BLOCKS:
@@ -183,23 +206,24 @@ def write_pages(root: Path, *, dry: bool = False) -> list[Path]:
     return changed
 
 
-def tabulate_claims(claims: Sequence[tuple[Claim, Verdict]], is_page: Callable[[str], bool]) -> str:
-    """Return a table of claims and verdicts for each section; figures are folded below their verdict."""
+def tabulate_claims(claims: Sequence[tuple[Claim, Verdict]], threshold: float) -> str:
+    """Return a table of claims and verdicts for each section, and what their tests come to in all."""
     counts = Counter(re.sub(r":.*", "", verdict.verdict) for _, verdict in claims)
     shown = "; ".join(f"{verdict}: {n}" for verdict, n in counts.most_common())
-    parts = [f"{len(claims)} claims. {shown[:1].upper()}{shown[1:]}."]
+    p = np.array([x for _, verdict in claims for x in verdict.tests])
+    tested = sum(bool(verdict.tests) for _, verdict in claims)
+    parts = [
+        f"{len(claims)} claims. {shown[:1].upper()}{shown[1:]}.",
+        f"{tested} claims rest on {len(p):,} rank-sum tests: {(p < SIGNIFICANT).sum()} have p below 0.05, "
+        f"about {SIGNIFICANT * len(p):.0f} would by chance alone, {(p <= threshold).sum()} survive.",
+    ]
     for section in dict.fromkeys(claim.section for claim, _ in claims):
-        rows = ["| claim | verdict |", "| --- | --- |"]
-        for claim, verdict in claims:
-            if claim.section == section:
-                x = claim.table
-                p = verdict.p and f"p {verdict.p}"
-                seeds = verdict.seeds and f"{verdict.seeds} seeds"
-                table = f"[{x}](results/{x}.md)" if is_page(x) else f"table {x}" if x else ""
-                told = "; ".join(filter(None, (verdict.figures, p, seeds, table)))
-                folded = f"<details><summary>{verdict.verdict}</summary>{told}</details>"
-                rows.append(f"| {claim.claim} | {folded} |")
-        parts += [f"**{section}**", "\n".join(rows)]
+        lines: list[list[Cell]] = [
+            [claim.claim, *verdict.show(threshold)[: len(CLAIM_COLUMNS)]]
+            for claim, verdict in claims
+            if claim.section == section
+        ]
+        parts += [f"**{section}**", render_table(["claim", *CLAIM_COLUMNS], lines, "markdown")]
     return "\n\n".join(parts) + "\n"
 
 
@@ -214,11 +238,6 @@ def tabulate_days(stored: StoredStudy) -> str:
         by_label = {row.label: row for row in join_rows(row for rows in both for row in rows)}
         return [by_label[""], by_label.get(f"{AHEAD}32, even")]
 
-    def join_draws(label: str) -> Measured:
-        """Return a row on the eight further draws of the largest magnitude."""
-        suites = [f"draw-30-{draw}" for draw in comparison.DRAWS]
-        return join_rows(stored.rows_of("comparison", suite)[label] for suite in suites)[0]
-
     def play_general(judge: str) -> str:
         """Return what trainings of `general` come to on records that trained none of them."""
         own: dict[str, list[list[float]]] = {}
@@ -228,11 +247,11 @@ def tabulate_days(stored: StoredStudy) -> str:
                 own.setdefault(row["seed"], []).append([float(row["makespan"]), 100.0 * kept])
         if not own:
             return ""
-        means = np.array([np.mean(found, axis=0) for found in own.values()])
-        (makespan, kept), (off, about) = means.mean(axis=0), means.std(axis=0, ddof=1)
-        return f"{makespan:.1f} ± {off:.1f} s, {kept:.0f} ± {about:.0f} %; {len(own)}"
+        makespan, kept = np.array([np.mean(found, axis=0) for found in own.values()]).T
+        shown = f"{show_spread(makespan)} s, {show_spread(kept / 100.0, 0, share=True)} %"
+        return f"{shown}; {len(own)} trainings"
 
-    drawn = [join_draws(x) for x in ("ACERL", "PPO")]
+    drawn = [join_draws(stored, "comparison", x, 30) for x in ("ACERL", "PPO")]
     left_out = [join_folds(stored, x) for x in ("", "PPO")]
     fresh = [None, join_sets("fresh PPO, set .*", "fresh")[0]]
     lines: list[list[Cell]] = []
@@ -245,7 +264,7 @@ def tabulate_days(stored: StoredStudy) -> str:
         rule = min(rules, key=lambda x: float(x.makespan.mean()))
         found = f"{rule.makespan.mean():.1f} s, {rule.satisfied:.0%}"
         line: list[Cell] = [name, f"`{rule.label}` {found}"]
-        line += [f"{show(x, 0)}, {show(x, 2)}; {x.n_seeds}" if x else "" for x in others]
+        line += [f"{show(x, 0)}, {show(x, 2)}; {x.show_size()}" if x else "" for x in others]
         lines.append([*line, play_general(suite)])
     header = ["judged on", "best rule", "network", "PPO", "index policy", "with lookahead"]
     header.append("`general`, trained on random floors")
@@ -260,7 +279,9 @@ def tabulate_slots(stored: StoredStudy) -> str:
     shown = [f"{x:.1f} s" for x in cells.mean(axis=0)]
     lines: list[list[Cell]] = [["paper", 5, *shown, f"{paper.p:.0%}", ""]]
     for name, (study, label) in SLOTS.items():
-        row = stored.rows_of(study, "dmh-train")[label]
+        row = stored.rows_of(study, "dmh-train").get(label)
+        if row is None:
+            continue
         r = np.corrcoef(row.means()[0], cells[:, 0])[0, 1]
         lines.append([name, row.n_seeds, *(show(row, k) for k in range(3)), f"{r:.3f}"])
     header = ["DMH-01 to -08", "seeds", "makespan", "tardiness", WITHIN, "r with the paper's"]
@@ -280,34 +301,24 @@ def tabulate_noise(stored: StoredStudy) -> str:
     return render_table(header, lines, "markdown")
 
 
-def count_tests(_: StoredStudy) -> str:
-    """Say how many tests the claims rest on, and how many of these chance alone would mark."""
-    tests = sum(TESTS.get(x.judge, 0) * len(x.others) for x in read_claims())
-    n = sum(x.judge in TESTS for x in read_claims())
-    return (
-        f"{n} of the {len(read_claims())} claims rest on rank-sum tests, {tests} in all. Of these about "
-        f"{0.05 * tests:.0f} would come out as better or worse by chance if nothing differed."
-    )
+def join_draws(stored: StoredStudy, study: str, label: str, magnitude: int) -> Measured:
+    """Return a row on all nine draws of a magnitude; of a rule as many blocks as each draw has."""
+    rows = [stored.rows_of(study, suite)[label] for suite in list_draws(magnitude)]
+    n = min(row.n_seeds for row in rows)
+    parts = [Measured(label, row.makespan[:, :n], row.tardiness[:, :n]) for row in rows]
+    return join_rows(parts)[0]
 
 
 def tabulate_short(stored: StoredStudy) -> str:
     """Return ACERL, other forms, PPO and the best rules beside the paper."""
-    names = {
-        "ACERL": "here, a slot for each task (the default)",
-        "slots of the tasks: place in the pool": "the same in pool order (`--set slots=pool`)",
-        learning.BEST_PRESET: "an index policy (`--preset best`), a million decisions",
-        "PPO": "PPO, masked, its reward scaled on these records ([rivals](docs/rivals.md))",
-        "STD": "best rule by makespan, STD",
-        "EDD": "best rule by the limit, EDD",
-    }
-    lines: list[list[Cell]] = [["paper, ACERL", 5, *_show_paper("ACERL")]]
-    for key, name in names.items():
-        study = "learning" if key in stored.stored["learning"] else "comparison"
-        tables = [stored.rows_of(study, suite) for suite in ("dmh-train", "dmh-test")]
-        own = [rows[key] for rows in tables if key in rows]
-        if own:
-            lines.append([name, own[0].n_seeds, *(show(row, k) for row in own for k in (0, 2))])
-    return render_table(["", "seeds", *SUITE_COLUMNS], lines, "markdown")
+    lines: list[list[Cell]] = [["paper, ACERL", "5 seeds", *_show_paper("ACERL")]]
+    for name, (study, label) in SHORT.items():
+        own = stored.rows_of(study, "dmh-train").get(label)
+        if own is None:
+            continue
+        rows = own, join_draws(stored, study, label, 5)
+        lines.append([name, own.show_size(), *(show(row, k) for row in rows for k in (0, 2))])
+    return render_table(["", "trainings", *DRAWS_COLUMNS], lines, "markdown")
 
 
 def _show_paper(policy: str) -> list[Cell]:
@@ -388,27 +399,149 @@ def tabulate_curves(stored: StoredStudy) -> str:
 def tabulate_learning(stored: StoredStudy) -> str:
     """Return one line for each setting, its three suites side by side."""
     suites = [stored.rows_of("learning", suite) for suite in learning.SUITES]
-    base = suites[0][learning.DEFAULT]
+    labels = [x for x in suites[0] if x in stored.stored["learning"]]
+    figures = [(rows, what) for rows in suites for what in (0, 2)]
+    tests = [
+        [
+            compare_ranks(rows[label].by_seed()[what], rows[learning.DEFAULT].by_seed()[what]).p
+            for rows, what in figures
+        ]
+        for label in labels
+    ]
+    p = np.array(
+        [own for label, own in zip(labels, tests, strict=True) if label != learning.DEFAULT]
+    )
+    threshold = find_threshold(p.ravel())
     lines: list[list[Cell]] = []
-    for label in (x for x in suites[0] if x in stored.stored["learning"]):
-        line: list[Cell] = [label]
-        for k, rows in enumerate(suites):
-            row = rows[label]
-            for what in (0, 2):
-                line.append(show(row, what).removesuffix(" s").removesuffix(" %"))
-                if k == 0:
-                    p = rank_sum_p(row.by_seed()[what], base.by_seed()[what])
-                    told = f"**{show_p(p)}**" if p < BOLD else show_p(p)
-                    line.append("" if label == learning.DEFAULT else told)
-        lines.append(line)
-    header = ["setting", "makespan (s)", "p", "within the limit (%)", "p"]
-    header += [f"{suite}: {what}" for suite in ("±5", "±30") for what in ("makespan", "within")]
-    tests = len(lines) - 1
+    for label, own in zip(labels, tests, strict=True):
+        shown = [
+            show(rows[label], what).removesuffix(" s").removesuffix(" %") for rows, what in figures
+        ]
+        marked = zip(shown, own, strict=True)
+        cells = [
+            f"**{x}**" if p <= threshold else f"{x}°" if p < SIGNIFICANT else x for x, p in marked
+        ]
+        lines.append([label, suites[0][label].n_seeds, *cells])
+    header = [
+        "setting",
+        "seeds",
+        *(x for suite in ("", "±5: ", "±30: ") for x in (f"{suite}makespan (s)", "%")),
+    ]
     text = (
-        f"{len(lines)} rows, {base.n_seeds} seeds each. Of {tests} p values in a column about "
-        f"{tests * BOLD:.0f} are below {BOLD} by chance."
+        f"{len(lines)} rows. {(p < SIGNIFICANT).sum()} of {p.size} tests have p below 0.05 (° or bold), "
+        f"about {SIGNIFICANT * p.size:.0f} would by chance alone; {(p <= threshold).sum()} survive (bold)."
     )
     return f"{text}\n\n{render_table(header, lines, 'markdown')}"
+
+
+def tabulate_forms(stored: StoredStudy) -> str:
+    """Return index policies of other settings, a line each, their three suites side by side."""
+    runs = stored.load(generalisation.NAME)
+    main = {x: own for x, own in runs.items() if not x.startswith(("left out", "fresh"))}
+    lines: dict[str, list[Cell]] = {}
+    for suite in ("dmh-train", "noised-5", "noised-30"):
+        rows = stored.rows(main, suite)
+        rows += stored.rows({generalisation.BASE: runs[generalisation.BASE]}, suite, ahead=True)
+        for row in [*rows, *stored.rule_rows(suite, rules=("STD", "EDD", "nearest"))]:
+            line = lines.setdefault(row.label, [row.label, row.show_size()])
+            line += [show(row, what).removesuffix(" s").removesuffix(" %") for what in (0, 2)]
+    header = [
+        "policy",
+        "",
+        *(f"{x}{y}" for x in ("", "±5: ", "±30: ") for y in ("makespan (s)", "%")),
+    ]
+    return render_table(header, [*lines.values()], "markdown")
+
+
+def tabulate_middles(stored: StoredStudy) -> str:
+    """Return interquartile means of normalised makespans and tardinesses, by bootstrap over the seeds."""
+    lines: dict[str, list[Cell]] = {}
+    names = [record.name for record in load_suite("dmh-train")]
+    for suite in comparison.SUITES:
+        rows = stored.rows_of("comparison", suite)
+        chosen = [rows[x] for x in ("ACERL", *LEARNERS, *RULE_ROWS)]
+        table = "comparison-train" if suite == "dmh-train" else None
+        for row in chosen:
+            cells = lines.setdefault(row.label, [row.label, row.show_size()])
+            for peers, times in zip(
+                find_peer_values(chosen, table, names), (row.makespan, row.tardiness), strict=True
+            ):
+                top, bottom = peers.max(axis=0)[:, None], peers.min(axis=0)[:, None]
+                found = measure_middle((top - times.mean(axis=2)) / (top - bottom))
+                cells.append("{:.2f} ({:.2f} to {:.2f})".format(*found))
+    header = [
+        "policy",
+        "",
+        *(f"{suite}: {x}" for suite in SUITE_COLUMNS[::2] for x in ("makespan", "tardiness")),
+    ]
+    return render_table(header, [*lines.values()], "markdown")
+
+
+def tabulate_sets(stored: StoredStudy) -> str:
+    """Return how far policies of fresh days are from NVF, set by set of eight days: a paired t test."""
+    runs = stored.load(generalisation.NAME)
+    [nvf] = stored.rule_rows("fresh", rules=["NVF"])
+    sets = range(generalisation.FIRST_SET, generalisation.FIRST_SET + generalisation.FRESH_SETS)
+    means: dict[str, np.ndarray] = {}  # makespan and share within the limit, set by set
+
+    def keep(name: str, rows: Iterable[Measured]) -> None:
+        means[name] = np.array([[x.mean() for x in row.by_seed()] for row in rows])[:, [0, 2]]
+
+    for name, label, ahead in (
+        ("index policy", "fresh best", ""),
+        ("with lookahead", "fresh best", f"{AHEAD}32, even"),
+        ("PPO", "fresh PPO", ""),
+    ):
+        found = [
+            {
+                x.label: x
+                for x in stored.rows({"": runs[f"{label}, set {k}"]}, "fresh", ahead=bool(ahead))
+            }
+            for k in sets
+        ]
+        keep(name, [rows[ahead] for rows in found])
+    n = len(nvf.makespan) // len(sets)
+    days = [slice(k * n, (k + 1) * n) for k in range(len(sets))]
+    keep("NVF", [Measured("NVF", nvf.makespan[x], nvf.tardiness[x]) for x in days])
+    lines: list[list[Cell]] = []
+    for own, other in (
+        ("index policy", "NVF"),
+        ("with lookahead", "NVF"),
+        ("PPO", "NVF"),
+        ("index policy", "PPO"),
+    ):
+        line: list[Cell] = [f"{own} less {other}"]
+        for change, unit in zip(
+            (means[own] - means[other]).T * [[1.0], [100.0]], ("s", "points"), strict=True
+        ):
+            low, high = stats.t.interval(0.95, len(change) - 1, change.mean(), stats.sem(change))
+            p = float(stats.ttest_1samp(change, 0.0).pvalue)
+            line += [f"{change.mean():+.1f} {unit} ({low:+.1f} to {high:+.1f})", show_p(p)]
+        lines.append(line)
+    return render_table(["", "makespan", "p", WITHIN, "p"], lines, "markdown")
+
+
+def tabulate_baselines(stored: StoredStudy) -> str:
+    """Return genetic programming beside `best`, and what samplers bring on random floors."""
+    found: dict[tuple[str, str], list[list[float]]] = {}
+    with (stored.folder / "baselines.csv").open(newline="", encoding="utf-8") as file:
+        for x in csv.DictReader(file):
+            figures = [float(x[name]) for name in ("makespan", "tardiness", "satisfied")]
+            found.setdefault((x["row"], x["suite"]), []).append(figures)
+    lines: list[list[Cell]] = []
+    for (row, suite), own in found.items():
+        base = np.array(found.get(("uniform", suite), own)).T
+        if row == "genetic programming":
+            base = np.array(stored.rows_of(generalisation.NAME, suite)["best"].by_seed())
+        line: list[Cell] = [row, suite, len(own)]
+        for what in (0, 2):
+            values, other = np.array(own).T[what], base[what]
+            p = show_p(None if row == "uniform" else compare_ranks(values, other).p)
+            line += [*(show_spread(x, int(what == 0), share=what == 2) for x in (values, other)), p]
+        lines.append(line)
+    base_name = "`best`; uniform"
+    header = ["row", "evaluated on", "seeds", "makespan (s)", base_name, "p"]
+    return render_table([*header, f"{WITHIN} (%)", base_name, "p"], lines, "markdown")
 
 
 def tabulate_records(stored: StoredStudy) -> str:
@@ -501,7 +634,7 @@ def tabulate_vehicles(stored: StoredStudy) -> str:
             before, after = base.mean(axis=0), found["waiting_s"].mean(axis=0)
             ratio = after.mean() / before.mean()  # of means; its error by the delta method
             error = standard_error((after - ratio * before) / before.mean())
-            line.append(f"{100.0 * (ratio - 1.0):+.1f} ± {100.0 * error:.1f}")
+            line.append(f"{100.0 * (ratio - 1.0):+.1f} (se {100.0 * error:.1f})")
         lines.append(line)
     return render_table(["floor", "policy", "seeds", "waiting (s)", *columns], lines, "markdown")
 
@@ -520,7 +653,7 @@ def tabulate_tuned(stored: StoredStudy) -> str:
             errors = (standard_error(change.mean(axis=axis)) for axis in (1, 0))
             name = ARMS[policy].removeprefix("trained, ")
             lines.append([floor, name, f"{change.mean():+.2f}", *(f"{x:.2f}" for x in errors)])
-    header = ["floor", "beside the ten features", "late, points", "± over seeds", "± over shifts"]
+    header = ["floor", "beside the ten features", "late, points", "se over seeds", "se over shifts"]
     return render_table(header, lines, "markdown")
 
 
@@ -542,7 +675,7 @@ def tabulate_batteries(stored: StoredStudy) -> str:
         ):
             own = cells.get((floor, policy, commitment, "stay", battery))
             late = 100.0 * own["late_share"].mean(axis=1) if own else np.empty(0)
-            error = f" ± {standard_error(late):.2f}" if len(late) > 1 else ""
+            error = f" (se {standard_error(late):.2f})" if len(late) > 1 else ""
             line.append(f"{late.mean():.2f}{error}" if len(late) else "")
         lines.append(line)
     header = ["floor", "policy", "seeds", "charging (%)"]
@@ -797,11 +930,14 @@ BLOCKS: dict[str, Callable[[StoredStudy], str]] = {
     "sampler": tabulate_sampler,
     "curves": tabulate_curves,
     "learning": tabulate_learning,
+    "forms": tabulate_forms,
+    "middles": tabulate_middles,
+    "fresh-sets": tabulate_sets,
+    "baselines": tabulate_baselines,
     "short": tabulate_short,
     "days": tabulate_days,
     "slots": tabulate_slots,
     "noise": tabulate_noise,
-    "tests": count_tests,
     "cost": tabulate_cost,
     "records": tabulate_records,
     "headroom": tabulate_headroom,

@@ -81,7 +81,7 @@ def tabulate(results: Mapping[str, Sequence[Finished]], steps: int) -> StudyTabl
     note = (
         f"Trained for {steps:,} steps on DMH-01 to -08 and played there. Score: mean of makespan + "
         f"{PENALTY:g} * max(0, tardiness - {COST_LIMIT:g}), s, over all trials; mean ± standard deviation "
-        "over seeds. The least of an algorithm is taken (*)."
+        "over seeds, of two both. The least of an algorithm is taken (*)."
     )
     title = "What the paper does not say of the compared learners"
     return StudyTable.of("rival-settings", title, header, lines, note)

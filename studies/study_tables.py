@@ -8,23 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.evaluation.metrics import compare_samples, normalise, rank_sum_p, satisfied_share
+from acerl_np.evaluation.metrics import normalise, satisfied_share
 from acerl_np.evaluation.published import COST_LIMIT, PublishedCell, PublishedRow, table_rows
 from acerl_np.problem.bundled import display_name
 from acerl_np.problem.instance import Instance
 from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
+from studies.statistics import FEW, RankSum, compare_ranks
 
 TOGETHER = ("comparison", "ablation", "ablation-single")
 """Studies whose rows on a suite are peers of each other."""
 RULE_ROWS = ("MIX", "FCFS", "EDD", "NVF", "STD", "Random")
 """Rules in the order of the paper's tables."""
+PLAYED_RULES = (*RULE_ROWS, "nearest")
 FEW_SEEDS = 4
 """Below so many a side, no rank-sum test reaches 5 %."""
 VALUES = ("makespan_s", "tardiness_s", "makespan_mark", "tardiness_mark")
 SCORES = ("m", "c", "satisfied_share")
+NEARLY_ALL = 0.965
 
 Facts = dict[str, Any]
 """Columns of a row for programs."""
+
+Pair = tuple[RankSum, RankSum]
+"""Tests of makespan and tardiness."""
 
 Shown = tuple[Cell, Facts]
 """A cell for people, and its columns for programs."""
@@ -71,19 +77,30 @@ class Measured:
         kept = [satisfied_share(self.tardiness[:, k], COST_LIMIT) for k in range(self.n_seeds)]
         return self.makespan.mean(axis=(0, 2)), self.tardiness.mean(axis=(0, 2)), np.array(kept)
 
-    def mark(self, reference: Measured) -> list[tuple[str, str]]:
-        """Mark makespan and tardiness of each instance against the reference's, by the seeds' means."""
+    def show_size(self) -> str:
+        """Say how many seeds it has, or blocks of a rule's trials."""
+        what = "block" if self.label in PLAYED_RULES else "seed"
+        return f"{self.n_seeds} {what}{'s' if self.n_seeds > 1 else ''}"
+
+    def test(self, reference: Measured) -> list[Pair]:
+        """Compare makespan and tardiness of each instance with the reference's, by the seeds' means."""
         both = ((self.makespan, reference.makespan), (self.tardiness, reference.tardiness))
         makespan, tardiness = (
-            map(compare_samples, own.mean(axis=2), other.mean(axis=2)) for own, other in both
+            map(compare_ranks, own.mean(axis=2), other.mean(axis=2)) for own, other in both
         )
         return [*zip(makespan, tardiness, strict=True)]
 
     def list_values(self, reference: Measured | None) -> list[PublishedCell]:
         """Return means and marks against the reference of each instance, no marks without one."""
-        marks = [("", "")] * len(self.makespan) if reference is None else self.mark(reference)
+        tests = [] if reference is None else self.test(reference)
+        marks = [(show_mark(a), show_mark(b)) for a, b in tests] or [("", "")] * len(self.makespan)
         parts = zip(*self.means(), marks, strict=True)
         return [PublishedCell(a, b, mark, other) for a, b, (mark, other) in parts]
+
+
+def show_mark(test: RankSum) -> str:
+    """Return the mark of a figure that is minimised: "+" smaller at 5 %, "-" larger, "~" neither."""
+    return "~-+"[test.side]
 
 
 def join_rows(rows: Iterable[Measured]) -> list[Measured]:
@@ -305,11 +322,11 @@ def _find_better_rules(measured: Sequence[Measured], reference: Measured | None)
     for row in measured:
         if row.label not in RULE_ROWS:
             continue
-        pairs = row.mark(reference)
+        pairs = row.test(reference)
         parts = [
-            f"in {what} on {sum(pair[which] == '+' for pair in pairs)} of {len(pairs)}"
+            f"in {what} on {sum(pair[which].side < 0 for pair in pairs)} of {len(pairs)}"
             for which, what in ((0, "makespan"), (1, "tardiness"))
-            if any(pair[which] == "+" for pair in pairs)
+            if any(pair[which].side < 0 for pair in pairs)
         ]
         if parts:
             notes.append(f"{row.label} is better than {reference.label} {' and '.join(parts)}")
@@ -333,7 +350,7 @@ def spread_table(
     def test(row: Measured, which: int) -> float | None:
         if base is None or row is base or min(row.n_seeds, base.n_seeds) < 2:
             return None
-        return rank_sum_p(row.by_seed()[which], base.by_seed()[which])
+        return compare_ranks(row.by_seed()[which], base.by_seed()[which]).p
 
     lines: list[list[Shown]] = []
     for row in rows:
@@ -352,8 +369,8 @@ def spread_table(
         )
     header = ["policy", "seeds", "makespan", "p", "tardiness", "within limit %", "p"]
     note = (
-        "Mean ± standard deviation over the training seeds, of a rule over blocks of trials; p: two-sided "
-        f"rank-sum test of these means against {reference}."
+        "Mean ± standard deviation over the training seeds, of a rule over blocks of trials; of two both "
+        f"values. p: two-sided rank-sum test of these means against {reference}, exact below {FEW} of a side."
     )
     return StudyTable.of(name, title, header, lines, note)
 
@@ -366,15 +383,22 @@ def spread(name: str, values: np.ndarray, digits: int = 1) -> tuple[str, Facts]:
     name : str
         Of the mean's column, the unit last; people read a share in percent.
     values : ndarray(float64, (n,))
-        Of a single one, the deviation is 0 for people and not known for programs.
+        Of a single one, the deviation is not known.
     digits : int
     """
     what, _, unit = name.rpartition("_")
     deviation = float(values.std(ddof=1)) if len(values) > 1 else None
-    shown = 100.0 * values if unit == "share" else values
-    around = shown.std(ddof=1) if len(values) > 1 else 0.0
     facts: Facts = {name: float(values.mean()), f"{what}_deviation_{unit}": deviation}
-    return f"{shown.mean():.{digits}f} ± {around:.{digits}f}", facts
+    return show_spread(values, digits, share=unit == "share"), facts
+
+
+def show_spread(values: np.ndarray, digits: int = 1, *, share: bool = False) -> str:
+    """Return mean ± standard deviation; of two both values; a share in %, near 100 with a decimal."""
+    if share:
+        values, digits = 100.0 * values, max(digits, int(values.mean() > NEARLY_ALL))
+    if len(values) > 2:
+        return f"{values.mean():.{digits}f} ± {values.std(ddof=1):.{digits}f}"
+    return " and ".join(f"{x:.{digits}f}" for x in values)
 
 
 def show_p(p: float | None) -> str:

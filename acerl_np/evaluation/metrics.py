@@ -1,4 +1,4 @@
-"""The paper's metrics: normalised makespan M, normalised tardiness C, satisfied share P; rank-sum marks.
+"""The paper's metrics: normalised makespan M, normalised tardiness C, satisfied share P; paired differences.
 
 M and C normalise a policy's mean makespan and tardiness on each instance by the largest and smallest
 among its peers (Eqs. 18 and 19), so they are only comparable among policies with the same peers.
@@ -55,33 +55,6 @@ def standard_error(values: ArrayLike) -> float:
         return float("nan")
     # Equal values differ from their mean by rounding.
     return float(x.std(ddof=1) / np.sqrt(len(x))) if np.ptp(x) > 0.0 else 0.0
-
-
-def rank_sum_p(sample: ArrayLike, reference: ArrayLike) -> float:
-    """Return the p-value of a two-sided Wilcoxon rank-sum (Mann-Whitney U) test; 1 if all are equal.
-
-    Exact for small samples without ties, asymptotic otherwise.
-    """
-    from scipy.stats import mannwhitneyu
-
-    x, y = np.ravel(np.asarray(sample, np.float64)), np.ravel(np.asarray(reference, np.float64))
-    if np.ptp(np.concatenate([x, y])) == 0.0:
-        return 1.0
-    return float(mannwhitneyu(x, y, alternative="two-sided", method="auto").pvalue)
-
-
-def compare_samples(sample: ArrayLike, reference: ArrayLike) -> str:
-    """Mark a policy's values against the reference's: "+" smaller, "~" similar, "-" larger.
-
-    `rank_sum_p` at 5 %; makespan and tardiness are minimised, so smaller is better. A trained policy is
-    nearly deterministic: its trials are close to one observation, so give one value, the mean over its
-    trials, for each training seed.
-    """
-    x, y = (np.ravel(np.asarray(values, np.float64)) for values in (sample, reference))
-    if not rank_sum_p(x, y) < SIGNIFICANCE:
-        return "~"
-    larger = (x[:, None] > y[None, :]).sum() + 0.5 * (x[:, None] == y[None, :]).sum()
-    return "-" if larger > len(x) * len(y) / 2.0 else "+"
 
 
 class Difference(NamedTuple):

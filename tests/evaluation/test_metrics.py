@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from acerl_np import evaluate_policy, load_instance
-from acerl_np.evaluation.metrics import compare_samples, normalise, satisfied_share
+from acerl_np.evaluation.metrics import normalise, satisfied_share
 from acerl_np.evaluation.published import find_row, published_rows, table_rows
 from acerl_np.evaluation.trials import Playing, play_policy
 from studies.study_tables import peers_of
@@ -45,14 +45,6 @@ def test_normalise_by_hand():
     # A policy without a finished episode is left out of the peers.
     values = np.array([[1.0, 5.0], [3.0, 9.0], [np.nan, 7.0]])
     assert np.array_equal(normalise(values, values), [1.0, 0.0, np.nan], equal_nan=True)
-
-
-def test_marks_compare_with_the_reference():
-    reference, sample = (np.random.default_rng(k).normal(size=150) for k in (1, 2))
-    marks = [compare_samples(sample + shift, reference) for shift in (-5.0, 0.0, 5.0)]
-    assert marks == ["+", "~", "-"]
-    marks = [compare_samples(np.full(30, 7.0), np.full(30, x)) for x in (7.0, 8.0)]
-    assert marks == ["~", "+"]
 
 
 def test_how_policies_are_played_is_one_value():

@@ -82,7 +82,7 @@ def test_tables_of_runs_that_were_written(tmp_path, monkeypatch):
     assert offline.rows[0] == ["hindsight", "5.00", "10.0", "1 of 2", "1.0", "1.5"]
     assert offline.rows[1] == ["genetic algorithm, 2004", "0.00", "0.0", "2 of 2", "", ""]
     assert online.rows[0][:4] == ["nearest", 1, "12.5", "25"]
-    assert online.rows[1][:4] == ["index", 2, "2.5 ± 3.5", "5"]
+    assert online.rows[1][:4] == ["index", 2, "0.0 and 5.0", "5"]
     assert online.data[1]["reactive_gap_share"] == pytest.approx(0.025)
     assert instances.rows[1][:5] == ["EX12", "82", "82", "90.2", "0.5"]
     assert instances.rows[1][-1] == "86.1 (5.0)"

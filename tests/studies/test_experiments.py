@@ -9,12 +9,12 @@ from scipy.stats import mannwhitneyu
 from acerl_np import Config, load_suite
 from acerl_np.evaluation import jobs, seeds
 from acerl_np.evaluation.jobs import strip_source
-from acerl_np.evaluation.metrics import rank_sum_p
 from acerl_np.evaluation.published import table_rows
 from studies import ablation, comparison, generalisation, learning, leave_one_out, robustness
 from studies.jobs import Training
 from studies.rivals import ALGORITHMS
 from studies.rivals.seeds import RivalConfig
+from studies.statistics import compare_ranks
 from studies.study import Study
 from studies.study_tables import Measured, build_table, show_p, spread_table
 
@@ -81,8 +81,12 @@ def test_spread_over_seeds():
     assert table.rows[0] == ["a", 5, "1902.0 ± 1.6", "", "50.0 ± 0.2", "40 ± 55", ""]
     p = mannwhitneyu([1950, 1951, 1952], range(1900, 1905)).pvalue
     assert table.rows[1][:4] == ["b", 3, "1951.0 ± 1.0", f"{p:.3f}"]
-    assert show_p(rank_sum_p([1, 2], [1, 2])) == "1.000"
-    assert show_p(rank_sum_p(np.arange(20), np.arange(100, 120))) == "<0.001"
+    assert show_p(compare_ranks([1, 2], [1, 2]).p) == "1.000"
+    assert show_p(compare_ranks(np.arange(20), np.arange(100, 120)).p) == "<0.001"
+    assert (
+        spread_table("t", "T", [make_row("c", 1900, 9, n_seeds=2)]).rows[0][2]
+        == "1900.0 and 1901.0"
+    )
 
 
 @pytest.mark.parametrize(

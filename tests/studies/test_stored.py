@@ -107,7 +107,11 @@ def test_an_order_is_judged_seed_by_seed():
     assert found.verdict == "holds in part: 1 of 3"
     assert "better than far" in found.figures and "worse than ahead" in found.figures
     assert "not told apart from near" in found.figures
-    assert found.p.endswith(f"{mannwhitneyu(range(20), range(1, 21)).pvalue:.3f}")
+    assert found.tests[0] == pytest.approx(mannwhitneyu(range(20), range(1, 21)).pvalue)
+    assert found.show(0.0)[2:4] == ["2 of 3", "0"] and found.show(0.04)[3] == "2"
+    # The side is that of the ranks: one bad seed of twenty hides nothing, and turns nothing round.
+    bad = make_row("bad", [*range(19), 9000])
+    assert "better than far" in compare(bad, others[1:2], 0).figures
     assert compare(own, others[:1], 0).verdict == "not told apart"
     assert compare(own, others[2:], 0).verdict == "does not hold"
     assert compare(own, others[1:2], 0).verdict == "holds"
@@ -119,15 +123,46 @@ def judge(judge_name, rows, **fields):
     return JUDGES[judge_name](made, claim)
 
 
-def test_a_level_is_reached_within_the_confidence_of_the_mean():
+def test_a_level_is_what_five_seeds_would_print():
     fields = {"row": "ACERL", "what": "makespan", "table": "comparison-train-spread"}
-    assert judge("level", [make_row("ACERL", [1855, 1865, 1875])], **fields).verdict == "holds"
+    fields["suite"] = "dmh-train"
+    found = judge("level", [make_row("ACERL", [1855, 1865, 1875])], **fields)
+    assert found.verdict == "not told apart" and "1857.0 to 1873.0 s" in found.figures
     assert judge("level", [make_row("ACERL", [1800, 1801])], **fields).verdict == "holds"
     found = judge("level", [make_row("ACERL", [1899, 1900, 1901])], **fields)
     assert found.verdict == "does not hold"
-    share = {**fields, "what": "within the limit"}
-    found = judge("level", [make_row("ACERL", [1, 2, 3], 0.75)], **share)
-    assert found.verdict == "does not hold" and "0 of 3 seeds" in found.figures
+    # Seven of ten seeds at 100 %: five of them all are with a probability of 0.7^5.
+    row = make_row("ACERL", range(10))
+    row.tardiness[:, 7:] = 60.0
+    found = judge("level", [row], **{**fields, "what": "within the limit"})
+    assert found.verdict == "not told apart"
+    assert float(found.figures.rpartition(" ")[2]) == pytest.approx(0.7**5, abs=0.01)
+
+
+def test_a_gain_is_within_an_interval_or_not():
+    fields = {"row": "ISR+AIS", "others": ("ISR+Uniform",), "what": "makespan"}
+    rows = [make_row("ISR+AIS", range(1850, 1870)), make_row("ISR+Uniform", range(1850, 1870))]
+    assert judge("gain", rows, **fields).verdict == "does not hold"  # the paper's is 5.6 s
+    rows[0] = make_row("ISR+AIS", range(1845, 1865))
+    assert judge("gain", rows, **fields).verdict == "not told apart"
+
+
+def make_cells(error):
+    """Trials of all rules whose means are the paper's, and further off by so many of their errors."""
+    rows = []
+    for label in claims.RULE_ROWS:
+        cells = claims.find_row("comparison-train", label).cells.values()
+        around = 60.0 * np.sign(np.arange(600) % 2 - 0.5)
+        spread = around.std(ddof=1) * (1 / 30 + 1 / 600) ** 0.5
+        trials = [np.array([x[k] + error * spread + around for x in cells]) for k in (0, 1)]
+        rows.append(claims.Measured(label, *(x.reshape(8, 20, 30) for x in trials)))
+    return rows
+
+
+def test_cells_of_rules_are_judged_by_the_sum_of_their_squares():
+    found = judge("cells", make_cells(1.0), others=claims.RULE_ROWS)
+    assert found.verdict == "not told apart" and "over 96 cells: 96 if" in found.figures
+    assert judge("cells", make_cells(1.3), others=claims.RULE_ROWS).verdict == "does not hold"
 
 
 def test_a_rank_counts_who_is_ahead():
