@@ -94,7 +94,7 @@ def test_the_commands_for_an_own_floor_run(tmp_path, monkeypatch, capsys):
     """As a user types them in a clone after the tutorial, but in this process and with short trainings."""
     pages = ("own-floor", "exports", "making-shifts")
     shown = [block for page in pages for block in blocks(f"docs/{page}.md", "sh")]
-    assert len(shown) == 10
+    assert len(shown) == 11
     commands = "".join(shown)
     for folder in ("tests/data", "docs/tutorial"):
         shutil.copytree(ROOT / folder, tmp_path / folder)

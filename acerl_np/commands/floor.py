@@ -1,6 +1,6 @@
-"""`acerl-np floor`: import, check, show and edit floors.
+"""`acerl-np floor`: describe, import, check, show and edit floors.
 
-Import, check, show and edit floors.
+Describe, import, check, show and edit floors.
 
 Examples
 --------
@@ -19,12 +19,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from acerl_np.commands.shared import inputs
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.options import number
-from acerl_np.commands.shared.outputs import declare_outputs
+from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.tables import count
 from acerl_np.pictures.text import draw_text
 from acerl_np.problem import layout as layouts
@@ -33,12 +34,14 @@ from acerl_np.problem.bundled import load_layout, load_records
 from acerl_np.problem.export import read_mapping
 from acerl_np.problem.importers.common import complete_battery
 from acerl_np.problem.importers.files import read_floor
+from acerl_np.problem.importers.tables import TEMPLATE
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import CHARGER, PARKING, Layout, find_sites
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_TOW, MAX_VEHICLES, MIN_SPEED
+from acerl_np.problem.parts import make_schema
 from acerl_np.support.errors import InputError, LayoutError, describe, list_first, make_printable
 from acerl_np.support.fields import UNUSABLE, Field
-from acerl_np.support.files import FilePath, write_atomically
+from acerl_np.support.files import FilePath, path_exists, write_atomically
 
 SHOWN = 5
 """Examples that are listed of what was found."""
@@ -53,25 +56,53 @@ TIMES = {"hours": Field(float, 0.01, 1000.0), "minutes": Field(float, 0.1, 10000
 """What --battery may say instead: how long it lasts, and how long charging it takes."""
 
 
-def import_layout(arguments: argparse.Namespace) -> None:
-    """Make a layout from a LIF or openTCS file.
+def new(arguments: argparse.Namespace) -> None:
+    """Write two tables to describe a floor by hand: sites and paths.
 
-    Nodes become sites; a station alone on its node gives the site its name. What could not be carried over is
-    said in a line each. acerl-np floor edit adds what such files do not tell: speeds, chargers, traffic.
+    They hold a floor of five sites, with what each column means. Edit them in any editor or spreadsheet, then
+    import them. layout.schema.json beside them tells editors what layout.json may hold.
+
+    Examples
+    --------
+      acerl-np floor new hall
+      acerl-np floor import hall/sites.csv hall/paths.csv --vehicles 2 --start Park --out layout.json
+      acerl-np floor show layout.json
+    """
+    schema = json.dumps(make_schema(), indent=1) + "\n"
+    texts = {**TEMPLATE, "layout.schema.json": schema}
+    folder = Path(arguments.folder)
+    files = {folder / name: text for name, text in texts.items()}
+    for path in files:
+        if path_exists(path):
+            raise InputError(f"{make_printable(str(path))} exists; expected a new folder")
+    make_folder(folder)
+    for path, text in files.items():
+        write_atomically(path, text.encode())
+        print(make_printable(str(path)))
+    tables = " ".join(str(folder / name) for name in TEMPLATE)
+    print(f"next: acerl-np floor import {tables} --vehicles 2 --start parking --out layout.json")
+
+
+def import_layout(arguments: argparse.Namespace) -> None:
+    """Make a layout from a LIF or openTCS file, or from two CSV files.
+
+    Or from two CSV files, of sites and of paths: acerl-np floor new writes such, to be edited. What could not
+    be carried over is said in a line each. acerl-np floor edit adds what files do not tell: speeds, chargers,
+    traffic.
 
     Examples
     --------
       acerl-np floor import plant.xml --out layout.json
-      acerl-np floor import hall.lif.json --vehicles 4 --start parking --out layout.json
+      acerl-np floor import hall/sites.csv hall/paths.csv --vehicles 4 --start parking --out layout.json
       acerl-np floor import tower.json --join --lift ground/a:upper/a:20 --vehicles 4 --start dock -o t.json
     """
     declare_outputs(arguments, [arguments.out])
     names = ("vehicles", "start", "battery", "layout_id", "join", "two_way")
     how = {name: getattr(arguments, name) for name in names}
-    layout, warnings = import_floor(arguments.file, **how, lifts=arguments.lift)
+    layout, warnings = import_floor(*arguments.files, **how, lifts=arguments.lift)
     _write(arguments, layout)
     for line in warnings:
-        print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
+        print(f"{make_printable(arguments.files[0])}: warning: {line}", file=sys.stderr)
 
 
 class FloorImport(NamedTuple):
@@ -90,7 +121,7 @@ class FloorImport(NamedTuple):
 
 def import_floor(
     path: FilePath,
-    *,
+    *further: FilePath,
     vehicles: int | None = None,
     start: Sequence[str] | None = None,
     battery: Mapping[str, int] | None = None,
@@ -99,11 +130,11 @@ def import_floor(
     lifts: Sequence[str] = (),
     two_way: bool = False,
 ) -> FloorImport:
-    """Make a layout from a LIF file or an openTCS plant model.
+    """Make a layout from a LIF file, an openTCS plant model, or two tables (CSV, .xlsx) of sites and paths.
 
     Parameters
     ----------
-    path : path-like
+    path, further : path-like
     vehicles : int, optional
         Size of the fleet, which LIF files do not tell.
     start : sequence of str, optional
@@ -128,9 +159,8 @@ def import_floor(
     LayoutError, InputError
         If the file cannot be read, or has no vehicles and none are given.
     """
-    data, warnings = read_floor(
-        path, layout_id=layout_id, join=join, battery=_read_battery(battery), two_way=two_way
-    )
+    how: dict[str, Any] = {"layout_id": layout_id, "join": join, "two_way": two_way}
+    data, warnings = read_floor(path, *further, battery=_read_battery(battery), **how)
     data["edges"] += [_read_lift(text, data) for text in lifts]
     _demand_fleet(path, vehicles, start, data)
     # Whether batteries reach a charger is looked at once the vehicles stand where they start.
@@ -639,7 +669,7 @@ BATTERY = opt.CommandOption(
 )
 OUT = (opt.OUT.but(usage="-o/--out LAYOUT", help="layout to write", required=True), opt.FORCE)
 IMPORT: opt.Options = {
-    "": (opt.CommandOption("file FILE", "a LIF file or an openTCS plant model"),),
+    "": (opt.CommandOption("files FILE+", "a LIF file, a plant model, or two tables"),),
     opt.PLAY: (VEHICLES, START, BATTERY),
     opt.RECORDS: (
         opt.CommandOption(
@@ -693,6 +723,7 @@ EDIT: opt.Options = {
     opt.OUTPUT: OUT,
 }
 ACTIONS = {
+    "new": opt.Action(new, {"": (opt.CommandOption("folder DIR", "a new folder"),)}),
     "import": opt.Action(import_layout, IMPORT),
     "check": opt.Action(check, CHECK),
     "show": opt.Action(show, {"": (FLOOR,)}),

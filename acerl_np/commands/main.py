@@ -23,7 +23,7 @@ from acerl_np.support.log import show_log
 from acerl_np.support.trust import trusting
 
 COMMANDS = {
-    "floor": "import, check, show and edit floors",
+    "floor": "describe, import, check, show and edit floors",
     "records": "convert, check and make task records",
     "evaluate": "compare policies and rules on records",
     "whatif": "compare fleets, demands and speeds; find the smallest fleet for a target",

@@ -39,7 +39,16 @@ ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 def write_replay(traces: Trace | Sequence[Trace], path: str | os.PathLike[str]) -> None:
     """Write the page that replays an episode, or two side by side.
 
-    `traces` are from `trace_policy` or `trace_past`: one, or two of the same instance.
+    Parameters
+    ----------
+    traces : Trace or sequence of Trace
+        From `replay`: one, or two of the same record.
+    path : path-like
+
+    Raises
+    ------
+    InputError
+        If there are more, or they are of different records.
     """
     write_atomically(path, make_replay(traces).encode())
 

@@ -72,7 +72,7 @@ def draw_dots(names: Sequence[str], series: Mapping[str, ArrayLike], what: str) 
     return Html("".join([*parts, "</svg>"]))
 
 
-def write_report(
+def write_page(
     path: str | os.PathLike[str], title: str, sentence: str, parts: Mapping[str, Iterable[str]]
 ) -> None:
     """Write a page: what is said first, then parts by their headings, each of texts and `Html`."""

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
 from acerl_np.support import errors, fields
 from acerl_np.support.errors import InputError, LayoutError
-from acerl_np.support.fields import UNUSABLE, Field
+from acerl_np.support.fields import UNUSABLE, Field, find_sentences
 from acerl_np.support.numbers import is_real
 
 
@@ -77,6 +77,10 @@ def write_number(number: float) -> float:
     return float(number) + 0.0  # minus zero is zero
 
 
+TYPES = {str: "string", float: "number", int: "integer", bool: "boolean"}
+"""What a JSON Schema calls kinds of values."""
+
+
 @dataclass(frozen=True)
 class Key(Field):
     """Declaration of a value that a file holds at a key: how it is read, or refused, and written.
@@ -91,6 +95,8 @@ class Key(Field):
         Whether a value is left out where it is the default, none or infinite.
     reader : callable or None, (value, where) -> value
     writer : callable or None, value -> value of JSON
+    shape : callable or None
+        Returns the JSON Schema of what `reader` reads.
     """
 
     kind: Any = object
@@ -98,6 +104,20 @@ class Key(Field):
     brief: bool = False
     reader: Callable[[Any, str], Any] | None = None
     writer: Callable[[Any], Any] | None = None
+    shape: Callable[[], dict[str, Any]] | None = None
+
+    def make_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the value."""
+        if self.shape is not None:
+            found = self.shape()
+        elif isinstance(self.kind, tuple):
+            found = {"enum": list(self.kind)}
+        else:
+            found = {"type": TYPES[self.kind]}
+            found |= {"minimum": self.low} if math.isfinite(self.low) else {}
+            found |= {"maximum": self.high} if math.isfinite(self.high) else {}
+        plain = isinstance(self.default, bool | int | float | str) and self.default != math.inf
+        return {**found, "default": self.default} if plain else found
 
     def read(self, name: str, value: Any, error: type[Exception] = LayoutError) -> Any:
         """Return the value that a file holds, 3.0 being a whole number; refuse what is unusable."""
@@ -135,7 +155,7 @@ def one() -> Key:
     return Key(int, 1, 1, expected="1")
 
 
-def text(default: Any = ...) -> Key:
+def text(default: Any = ..., *, brief: bool = False) -> Key:
     """Return the key of a printable text, not empty where it is required."""
 
     def read(value: Any, where: str) -> str:
@@ -145,7 +165,8 @@ def text(default: Any = ...) -> Key:
             refuse(where, value, f"at most {MAX_NAME} printable characters")
         return value
 
-    return Key(reader=read, default=default)
+    shape = {"type": "string", "maxLength": MAX_NAME}.copy
+    return Key(reader=read, default=default, brief=brief, shape=shape)
 
 
 def flag(*, brief: bool = False) -> Key:
@@ -180,7 +201,8 @@ def pair() -> Key:
     def write(value: Any) -> list[float]:
         return [write_number(item) for item in value]
 
-    return leaf(fits, expected, lambda value: tuple(write(value)), writer=write)
+    two = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+    return leaf(fits, expected, lambda value: tuple(write(value)), writer=write, shape=two.copy)
 
 
 def ids() -> Key:
@@ -189,7 +211,8 @@ def ids() -> Key:
     def fits(value: Any) -> bool:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
-    return leaf(fits, "a list of site ids", tuple, writer=list)
+    shape = {"type": "array", "items": {"type": "string"}}.copy
+    return leaf(fits, "a list of site ids", tuple, writer=list, shape=shape)
 
 
 def items(of: Key, least: int, most: int, default: Any = ..., *, brief: bool = False) -> Key:
@@ -204,7 +227,11 @@ def items(of: Key, least: int, most: int, default: Any = ..., *, brief: bool = F
     def write(value: Any) -> list[Any]:
         return [of.write(item) for item in value]
 
-    return Key(reader=read, writer=write, default=default, brief=brief)
+    def shape() -> dict[str, Any]:
+        size = {"minItems": least, "maxItems": most}
+        return {"type": "array", "items": of.make_schema(), **size}
+
+    return Key(reader=read, writer=write, default=default, brief=brief, shape=shape)
 
 
 def names(of: Key, most: int) -> Key:
@@ -226,7 +253,10 @@ def names(of: Key, most: int) -> Key:
     def write(value: Mapping[str, Any]) -> dict[str, Any]:
         return {name: of.write(item) for name, item in value.items()}
 
-    return Key(reader=read, writer=write, default={}, brief=True)
+    def shape() -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": of.make_schema(), "maxProperties": most}
+
+    return Key(reader=read, writer=write, default={}, brief=True, shape=shape)
 
 
 def table(fields: Mapping[str, Key], make: Callable[..., Any], default: Any = ...) -> Key:
@@ -257,7 +287,18 @@ def table(fields: Mapping[str, Key], make: Callable[..., Any], default: Any = ..
             if not (field.brief and values[key] in (field.default, None, math.inf))
         }
 
-    return Key(reader=read, writer=write, default=default, brief=True)
+    def shape() -> dict[str, Any]:
+        told = find_sentences(make) if isinstance(make, type) else {}
+        known = {key: field.make_schema() for key, field in fields.items()}
+        for key in known.keys() & told.keys():
+            unit = told[key].get("unit")
+            words = f"{told[key].get('help', '')}{unit and f' ({unit})'}"
+            known[key] |= {"description": words} if words else {}
+        required = [key for key, field in fields.items() if field.default is ...]
+        more = {"required": required} if required else {}
+        return {"type": "object", "properties": known, **more, "additionalProperties": False}
+
+    return Key(reader=read, writer=write, default=default, brief=True, shape=shape)
 
 
 def at(key: Key) -> dict[str, Key]:

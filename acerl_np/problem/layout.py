@@ -592,7 +592,7 @@ class Layout:
                 a, b = (points.get(site, found["sites"][0]) for site in (edge.a, edge.b))
                 edge = replace(edge, length=math.hypot(a.x - b.x, a.y - b.y))
             edges.append(edge)
-        del found["format"]
+        del found["format"], found["$schema"]
         found |= {"edges": tuple(edges), "named_routes": found.pop("routes")}
         found["name"] = default_name if found["name"] is None else found["name"]
         return cls(**found)
@@ -610,7 +610,8 @@ class Layout:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the layout as `from_dict` reads it, every field given that has content."""
-        return dict(parts.LAYOUT.write({**vars(self), "format": 1, "routes": self.named_routes}))
+        more = {"$schema": "", "format": 1, "routes": self.named_routes}
+        return dict(parts.LAYOUT.write({**vars(self), **more}))
 
 
 def describe_traffic(layout: Layout) -> str:

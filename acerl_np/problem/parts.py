@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from acerl_np.problem import json_tree, limits
 from acerl_np.problem.json_tree import at, number, text, whole
@@ -346,6 +347,7 @@ SCALING = {
 }
 LAYOUT: json_tree.Key = json_tree.table(
     {
+        "$schema": text("", brief=True),
         "format": json_tree.one(),
         "name": text(None),
         "task_slots": whole(1, limits.MAX_TASK_SLOTS, 30),
@@ -368,3 +370,12 @@ LAYOUT: json_tree.Key = json_tree.table(
     dict,
 )
 """A layout's file; a length of None is that of the straight line."""
+
+
+def make_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a layout's file, for editors."""
+    told = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A floor and its fleet",
+    }
+    return {**told, **LAYOUT.make_schema()}

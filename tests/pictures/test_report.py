@@ -9,7 +9,7 @@ from browser import open_browser, skip_without_browser
 
 import acerl_np
 from acerl_np.evaluation.left_out import describe_left_out
-from acerl_np.pictures.report import draw_dots, write_report
+from acerl_np.pictures.report import draw_dots, write_page
 from acerl_np.support.report import Html, render_table
 
 EVIL = "<script>alert('&')</script>"
@@ -56,7 +56,7 @@ def write(path):
     table = render_table(["policy", "late"], [[EVIL, "1.0"], ["nearest", "2.0"]], "html")
     dots = draw_dots([f"shift-{k}" for k in range(60)], {"policy": range(60)}, "late")
     parts = {f"Figures {EVIL}": [table, dots, f"one\n{EVIL}"]}
-    write_report(path, f"Verdict {EVIL}", "better than nearest\nby 5.5", parts)
+    write_page(path, f"Verdict {EVIL}", "better than nearest\nby 5.5", parts)
 
 
 def test_a_page_holds_no_markup_of_others(tmp_path):

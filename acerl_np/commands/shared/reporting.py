@@ -48,7 +48,7 @@ def write(path: str, title: str, sentence: str, parts: dict[str, Iterable[str]])
     repeat = [*([shlex.join(["acerl-np", *words])] if words else []), told]
     shown = {heading: list(texts) for heading, texts in parts.items()}
     shown = {heading: texts for heading, texts in shown.items() if texts}
-    pages.write_report(path, title, sentence, {**shown, "How to repeat it": repeat})
+    pages.write_page(path, title, sentence, {**shown, "How to repeat it": repeat})
 
 
 def report_verdict(

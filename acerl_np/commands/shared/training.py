@@ -305,7 +305,7 @@ def train_one(learner: Learner, team: Team | None) -> int:
         write_judges(folder, judges)
         (folder / "results.csv").unlink(missing_ok=True)
         started = time.perf_counter()
-        stopped = train(learner, trainer, folder, team)
+        stopped = train_on(learner, trainer, folder, team)
         seconds = time.perf_counter() - started
         if stopped is not None:
             remove_picture(folder)
@@ -368,7 +368,7 @@ class Stopped(KeyboardInterrupt):
     """A signal was noted while workers play: their generation is given up."""
 
 
-def train(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> int | None:
+def train_on(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> int | None:
     """Train to the end, or to a signal, whose number is returned; save now and then and at the end."""
     options = learner.options
 
