@@ -6,6 +6,7 @@ import argparse
 import time
 
 from acerl_np.commands.shared import options as opt
+from acerl_np.support.log import count_compiled
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -20,7 +21,6 @@ def run(arguments: argparse.Namespace) -> None:
       acerl-np warm training
       acerl-np warm rules baselines
     """
-    from acerl_np.support.machine_code import count_compiled
     from acerl_np.warm import PARTS, check_part, warm_up
 
     parts = arguments.parts or list(PARTS)

@@ -1,4 +1,4 @@
-"""What the library says while it works: to a logger, silent unless a program listens; commands show it."""
+"""What the library says while it works, of compiling, too: to a logger, silent unless a program listens."""
 
 from __future__ import annotations
 
@@ -8,6 +8,28 @@ from contextlib import contextmanager
 
 LOG = logging.getLogger("acerl_np")
 LOG.addHandler(logging.NullHandler())  # else Python shows warnings of loggers without a handler
+
+SECONDS = "5 to 40 s"
+"""How long the kernels of one use take to compile: a training, hindsight, a lookahead of a rule or of a
+network; measured on an idle and on a busy core."""
+
+_compiled = 0  # numba's lock is held where this changes
+
+
+def count_compiled() -> int:
+    """Return how many kernels this process has begun to compile, not counting those loaded."""
+    return _compiled
+
+
+def note_compiling(is_kept: bool) -> None:
+    """Take note that a kernel is about to be compiled, and kept or not; the first of a process is told."""
+    global _compiled
+    _compiled += 1
+    if _compiled == 1:
+        how = "kept for later runs; acerl-np warm compiles all"
+        if not is_kept:
+            how = "for this process alone, as no folder for them can be written"
+        LOG.info("compiling kernels that this needs (%s, %s) ...", SECONDS, how)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Where the machine code of kernels is kept, for how long, and what is said about compiling it.
+"""Where the machine code of kernels is kept, and for how long.
 
 A stamp covers what a kernel module depends on: its source, those of the modules that it imports, the
 package's version, those of numba, llvmlite and NumPy, and numba's settings. Machine code with another
@@ -24,12 +24,8 @@ import llvmlite
 import numba
 import numpy as np
 
-from acerl_np.support.log import LOG
+from acerl_np.support.log import SECONDS
 from acerl_np.support.version import __version__
-
-SECONDS = "5 to 40 s"
-"""How long the kernels of one use take to compile: a training, hindsight, a lookahead of a rule or of a
-network; measured on an idle and on a busy core."""
 
 UNUSED_SECONDS = 30 * 86400.0
 """Age of machine code that no process has loaded since, after which it is deleted."""
@@ -160,40 +156,17 @@ def drop_unused() -> None:
                 shutil.rmtree(other, ignore_errors=True)
 
 
-COMPILING = "compiling kernels"
-
-# What this process has compiled, and what was said of it; numba's lock is held where these change.
-_compiled = 0
-_said: set[str] = set()
-
-
-def count_compiled() -> int:
-    """Return how many kernels this process has begun to compile, not counting those loaded."""
-    return _compiled
-
-
-def note_compiling() -> None:
-    """Take note that a kernel is about to be compiled; the first of a process is announced."""
-    global _compiled
-    _compiled += 1
-    if COMPILING in _said:
-        return
-    _said.add(COMPILING)
-    how = "kept for later runs; acerl-np warm compiles all"
-    if cache_folder() is None:
-        how = "for this process alone, as no folder for them can be written"
-    LOG.info("%s that this needs (%s, %s) ...", COMPILING, SECONDS, how)
-
-
 NOT_KEPT = f"compiled kernels are not kept, each process compiles them anew ({SECONDS})"
 NOT_READ = "kept machine code of kernels cannot be read, and is compiled anew"
+
+_warned: set[str] = set()  # numba's lock is held where this changes
 
 
 def warn_once(what: str, error: Exception) -> None:
     """Warn, once in a process, that machine code is `NOT_KEPT` or `NOT_READ`."""
-    if what in _said:
+    if what in _warned:
         return
-    _said.add(what)
+    _warned.add(what)
     warnings.warn(
         f"acerl_np: {what}: numba {numba.__version__}: {type(error).__name__}: {error}",
         RuntimeWarning,

@@ -31,6 +31,7 @@ from numba.core.compiler import Compiler, compile_result
 
 from acerl_np.support import machine_code
 from acerl_np.support.by_reference import is_referred, mark_references, refer
+from acerl_np.support.log import note_compiling
 
 Function = Callable[..., Any]
 
@@ -161,7 +162,7 @@ class _KernelCache(FunctionCache):
             with contextlib.suppress(Exception):
                 self.flush()
         if found is None and self.is_announced:
-            machine_code.note_compiling()
+            note_compiling(is_kept=machine_code.cache_folder() is not None)
         return found
 
     def save_overload(self, *arguments: Any) -> None:

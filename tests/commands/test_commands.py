@@ -13,7 +13,7 @@ from tables_and_refusals import HEADER, read_rows, write
 
 import acerl_np
 from acerl_np.problem.records import write_record
-from acerl_np.support import machine_code
+from acerl_np.support import log
 
 SMALL = ["--generations", "3", "--set", "population=8", "--set", "hidden=6", "--trials", "2"]
 
@@ -174,7 +174,7 @@ def test_what_takes_time_is_compiled_ahead(empty, run, monkeypatch):
 
     def compile_part(part):
         done.append(part)
-        machine_code.note_compiling()
+        log.note_compiling(is_kept=True)
 
     monkeypatch.setattr("acerl_np.warm.warm_up", compile_part)
     for words, parts in (
@@ -186,7 +186,7 @@ def test_what_takes_time_is_compiled_ahead(empty, run, monkeypatch):
         ("records check DMH-01", []),
     ):
         done.clear()
-        monkeypatch.setattr(machine_code, "_said", set())
+        monkeypatch.setattr(log, "_compiled", 0)
         err = run(f"{words} --out run" if words.startswith("train") else words).err
         assert done == parts
         spoken = bool(parts) and "--quiet" not in words

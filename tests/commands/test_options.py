@@ -12,7 +12,7 @@ from tables_and_refusals import list_unrefused, read_config, read_rows
 
 import acerl_np
 from acerl_np.support.errors import InputError
-from acerl_np.support.machine_code import count_compiled
+from acerl_np.support.log import count_compiled
 from acerl_np.warm import PARTS
 
 TINY = "--set population=2 --set hidden=2 --quiet"
@@ -190,7 +190,7 @@ def test_what_there_is_to_name_is_listed(run):
 def test_warm_of_everything_leaves_out_nothing(run, monkeypatch):
     warmed = []
     with monkeypatch.context() as patch:
-        patch.setattr("acerl_np.warm.warm_up", lambda part, quiet: warmed.append(part))
+        patch.setattr("acerl_np.warm.warm_up", warmed.append)
         run("warm")
     assert warmed == list(PARTS) and "own" in warmed
     told = run("warm --help").out

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from acerl_np.commands.shared.options import QUIET
 from acerl_np.support.errors import MissingExtraError, make_printable
-from acerl_np.support.log import LOG
+from acerl_np.support.log import LOG, count_compiled
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 def compile_ahead(*parts: str) -> None:
     """Compile or load parts of `acerl_np.warm.PARTS` before work begins; say how long that took."""
-    from acerl_np.support.machine_code import count_compiled
     from acerl_np.warm import warm_up
 
     started, before = time.perf_counter(), count_compiled()
