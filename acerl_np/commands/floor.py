@@ -30,7 +30,7 @@ from acerl_np.commands.shared.tables import count
 from acerl_np.pictures.text import draw_text
 from acerl_np.problem import layout as layouts
 from acerl_np.problem import parts, servable
-from acerl_np.problem.bundled import load_layout, load_records
+from acerl_np.problem.bundled import expand_names, load_layout, load_records
 from acerl_np.problem.export import read_mapping
 from acerl_np.problem.importers.common import complete_battery
 from acerl_np.problem.importers.files import read_floor
@@ -468,7 +468,7 @@ def check(arguments: argparse.Namespace) -> None:
         layout = layout.with_traffic(arguments.traffic)
     # Too large demands are counted here, not refused.
     floor = layout.with_fleet(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
-    names = inputs.expand_names(arguments.on)
+    names = expand_names(arguments.on)
     breakdowns, model = inputs.read_breakdowns(arguments.breakdowns or ())
     if arguments.breakdowns and not names:
         raise InputError("--breakdowns: given without records; expected --on RECORDS")
@@ -482,11 +482,12 @@ def check(arguments: argparse.Namespace) -> None:
         }
         loaded = [x for name in names for x in load_records(name, layout=floor, **files)]
     records = inputs.vary_breakdowns(loaded, model)
+    show_floor(layout)
     show_check(check_floor(layout, records), layout, records)
 
 
-def show_check(found: FloorCheck, layout: Layout, records: Sequence[Instance]) -> None:
-    """Print what a check of a floor found."""
+def show_floor(layout: Layout) -> None:
+    """Print what a floor has."""
     print(f"{layout.name}: {layout.sizes}")
     types: dict[str, list[str]] = {}
     for name, served in layouts.find_stations(layout).items():
@@ -497,6 +498,11 @@ def show_check(found: FloorCheck, layout: Layout, records: Sequence[Instance]) -
         print(line)
     if layout.traffic is not None:
         print(layouts.describe_traffic(layout))
+    sys.stdout.flush()  # a check may take long
+
+
+def show_check(found: FloorCheck, layout: Layout, records: Sequence[Instance]) -> None:
+    """Print what a check of a floor found."""
     if found.n_unreachable:
         pairs = list_first([f"{a} -> {b}" for a, b in found.unreachable])
         print(f"unreachable pairs: {found.n_unreachable} ({pairs})")
@@ -529,7 +535,7 @@ def show_check(found: FloorCheck, layout: Layout, records: Sequence[Instance]) -
                     f"with nearest driving takes {factor:.3f} (se {error:.3f}) times as long as where nobody "
                     f"meets, over {n} trips (acerl-np floor edit LAYOUT --lengthen {factor:.3g})"
                 )
-        for line in lines:
+        for line in (*lines, *servable.list_doubts(instance)):
             print(f"{instance.name}: {line}")
 
 

@@ -35,26 +35,33 @@ PRESETS = {
 }
 
 
-KINDS = ("suites", "rules", "presets", "features")
+KINDS = ("suites", "floors", "rules", "presets", "features", "warm")
 
 
 def list_rows(kind: str) -> list[dict[str, str]]:
     """Return what there is to name of a kind."""
     from acerl_np.policies.index import FEATURES
     from acerl_np.policies.rules import POLICY_NAMES
+    from acerl_np.problem.bundled import bundled_floors, load_layout
+    from acerl_np.warm import PARTS
 
     suites = bundled_suites().items()
     found = {
         "suites": {name: f"{len(own)} records, {own[0]} to {own[-1]}" for name, own in suites},
         "rules": {**{name: RULES.get(name, "") for name in POLICY_NAMES}, **OWN},
+        "floors": {name: load_layout(name).sizes for name in bundled_floors()},
         "presets": PRESETS,
+        "warm": dict.fromkeys(PARTS, "a part that acerl-np warm compiles"),
         "features": {feature.name: feature.words for feature in FEATURES},
     }
-    return [{"kind": kind[:-1], "name": name, "what": what} for name, what in found[kind].items()]
+    return [
+        {"kind": kind.removesuffix("s"), "name": name, "what": what}
+        for name, what in found[kind].items()
+    ]
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """List suites, rules, presets of training and features of index policies.
+    """List suites, bundled floors, rules, presets, features of index policies, and what warm compiles.
 
     Examples
     --------

@@ -32,7 +32,7 @@ COMMANDS = {
     "plot": "draw training curves and floors",
     "serve": "dispatch a floor as a process: events in, orders out",
     "policy": "show what a policy holds; bound what any policy could reach",
-    "list": "list suites, rules, presets and features",
+    "list": "list suites, floors, rules, presets and features",
     "warm": "compile ahead",
 }
 """A module of `acerl_np.commands` each."""

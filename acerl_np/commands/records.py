@@ -26,7 +26,7 @@ from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.tables import Column, count, render
 from acerl_np.problem import columns, records
-from acerl_np.problem.bundled import find_breakdowns, load_layout
+from acerl_np.problem.bundled import BESIDE, SERVED, expand_names, find_breakdowns, load_layout
 from acerl_np.problem.conversion import Conversion, convert_records
 from acerl_np.problem.export import Export, format_mapping, parse_columns, read_mapping
 from acerl_np.problem.fields import show_moment
@@ -206,7 +206,7 @@ def check(arguments: argparse.Namespace) -> None:
       acerl-np records check 'days/*.csv' --layout floor.json --format csv
       acerl-np records check export.csv --layout floor.json --date-format '%d.%m.%Y %H:%M'
     """
-    names = inputs.expand_names(arguments.tasks)
+    names = expand_names(arguments.tasks)
     if not names:
         inputs.refuse_none(arguments)
     breakdowns, export = arguments.breakdowns or (), read_export(arguments)
@@ -349,6 +349,8 @@ def convert(arguments: argparse.Namespace) -> None:
         found = convert_records(arguments.tasks, arguments.layout, read_export(arguments))
     instances, reading, export = found
     out = arguments.out
+    if export.split is None and not Path(out).suffix:
+        out += ".csv"
     files, folder = {out: instances[0]}, None if export.split is None else out
     if folder is not None:
         # A file's name has no brackets: not "<stdin>-2024-05-06-0600.csv".
@@ -361,6 +363,9 @@ def convert(arguments: argparse.Namespace) -> None:
     for file, instance in files.items():
         records.write_record(instance, file)
     show_conversion(found, arguments.format)
+    for instance in instances:
+        for line in list_doubts(instance):
+            print(f"{instance.name}: warning: {line}", file=sys.stderr)
     for file in files:
         print(f"record {file}", file=sys.stderr)
     if left_out is not None:
@@ -445,7 +450,7 @@ def _convert_log(arguments: argparse.Namespace) -> None:
     with inputs.report_ignored():
         days = [day for path in arguments.audit for day in read_days(path, layout)]
     ends = [f"-{k}" for k in range(1, len(days) + 1)] if len(days) > 1 else [""]
-    files = [(f"{stem}{end}.csv", f"{stem}{end}{inputs.SERVED}") for end in ends]
+    files = [(f"{stem}{end}.csv", f"{stem}{end}{SERVED}") for end in ends]
     known = {vehicle.id for vehicle in layout.vehicles}
     fleets = [day.instance.layout.vehicles for day in days]
     joined = {x.id: x for own in fleets for x in own if x.id not in known}
@@ -593,7 +598,7 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
         content = read_bytes(path, InputError, streams=True)
     else:
         found: dict[bytes | None, str] = {}
-        for task in inputs.expand_names(arguments.tasks_of):
+        for task in expand_names(arguments.tasks_of):
             beside = find_breakdowns(task)
             found.setdefault(None if beside is None else read_bytes(beside, InputError), task)
         if len(found) > 1:
@@ -646,6 +651,13 @@ def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields:
         expected = f"expected another name than that of {BREAKDOWNS_FILE}"
         raise InputError(f"--names: read '{arguments.names}'; {expected}")
     files = [Path(arguments.out) / f"{name}.csv" for name in names]
+    there = expand_names([arguments.out], needed=False) if Path(arguments.out).is_dir() else []
+    others = [make_printable(x) for x in there if Path(x) not in files and not x.endswith(BESIDE)]
+    if others and arguments.names is None:
+        held = errors.list_some(others, 3)
+        raise InputError(
+            f"--out: {arguments.out} holds other records ({held}); expected a new folder, or --names"
+        )
     declare_outputs(arguments, files, folder=arguments.out)
 
 
@@ -786,7 +798,9 @@ ACTIONS = {
             ),
             opt.OUTPUT: (
                 opt.OUT.but(
-                    usage="-o/--out CSV", help="record; folder with --split", required=True
+                    usage="-o/--out CSV",
+                    help="record; with --split a folder. A name without an ending gets .csv",
+                    required=True,
                 ),
                 opt.CommandOption("--write-mapping FILE", "write how records were read"),
                 *(opt.FORMAT, opt.FORCE),

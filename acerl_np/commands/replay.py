@@ -106,7 +106,8 @@ def run(arguments: argparse.Namespace) -> None:
         policies = {seat.label: seat.policy for seat in plan.seats}
         traces = replay(policies, plan.records[0], plan.playing, trial=arguments.trial)
     write_replay(traces, out)
-    print(f"{make_printable(out)}: {', '.join(describe_end(item) for item in traces)}")
+    ends = "; ".join(describe_end(item) for item in traces)
+    print(f"wrote {make_printable(out)} (open it in a browser): {ends}")
 
 
 def read_plan(arguments: argparse.Namespace) -> Plan:
@@ -158,10 +159,10 @@ def shorten_names(names: list[str]) -> list[str]:
 
 
 def describe_end(trace: Trace) -> str:
-    """Return who decided, and makespan and tardiness as the tables of `evaluate` show them."""
+    """Return who decided, and makespan and tardiness."""
     if trace.status != "finished":
         return f"{trace.label} - ({trace.status} at {trace.end} s)"
-    return f"{trace.label} {trace.makespan:.1f}/{trace.tardiness:.1f}"
+    return f"{trace.label}, makespan {trace.makespan:.1f} s, tardiness {trace.tardiness:.1f} s"
 
 
 ACTION = opt.Action(run, OPTIONS)

@@ -87,7 +87,7 @@ def check_form(path: str | os.PathLike[str]) -> str:
 
 def check_extra() -> None:
     """Refuse to draw without matplotlib."""
-    with needing("matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"):
+    with needing("matplotlib is not installed; install it with: pip install matplotlib"):
         import matplotlib.figure  # noqa: F401
 
 

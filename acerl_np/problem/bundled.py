@@ -6,7 +6,8 @@ import csv
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,12 +19,53 @@ from acerl_np.problem.columns import RECORD
 from acerl_np.problem.export import PLAIN, Export, read_mapping
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.records import BREAKDOWNS_FILE, NO_BREAKDOWNS, examine_record, read_breakdowns
+from acerl_np.problem.records import (
+    BREAKDOWNS_FILE,
+    LEFT_OUT,
+    NO_BREAKDOWNS,
+    examine_record,
+    read_breakdowns,
+)
 from acerl_np.support.errors import InputError, LayoutError, RecordError, suggest_name
 from acerl_np.support.files import STDIN, FilePath, path_exists
 
 YARDSTICK = Path("bilge-ulusoy", "bilge-ulusoy.json")
 """The published numbers behind the instances EX11 to EX104, in the folder of the bundled ones."""
+
+
+TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
+"""Endings of the names of tables."""
+
+SERVED = ".served.csv"
+"""How names of files end that say who served the tasks of a record."""
+
+BESIDE = (BREAKDOWNS_FILE, LEFT_OUT, SERVED)
+"""How names of tables beside records end that are none."""
+
+
+def expand_names(names: Sequence[str], *, needed: bool = True) -> list[str]:
+    """Return the names of records: those that patterns match, and the tables of folders.
+
+    Tables beside records that are none are left out: breakdowns, rows left out, who served them. It is an
+    error if nothing matches but none is `needed`.
+    """
+    found: list[str] = []
+    for name in names:
+        own = [name]
+        if not path_exists(name) and any(letter in name for letter in "*?["):
+            place, own = Path(name), []
+            with suppress(OSError, ValueError):  # of what is no pattern
+                some = Path(place.anchor).glob(str(place.relative_to(place.anchor)))
+                own = sorted(map(str, some))
+            expected = "no file matches"
+        elif name and path_exists(name) and Path(name).is_dir():
+            tables = (path for path in Path(name).iterdir() if path.suffix.lower() in TABLES)
+            own = sorted(map(str, tables))
+            expected = "a folder without tables"
+        if not own and needed:
+            raise InputError(f"{name}: {expected}; expected task records")
+        found += own
+    return [name for name in found if not name.endswith(BESIDE)] or found
 
 
 def instances_folder() -> Path:
@@ -53,6 +95,11 @@ def _load_bundled_layout(name: str) -> Layout:
     return Layout.load(instances_folder() / name / "layout.json")
 
 
+def bundled_floors() -> list[str]:
+    """Return the names of the bundled floors."""
+    return sorted(path.parent.name for path in instances_folder().glob("*/layout.json"))
+
+
 def load_layout(layout: FilePath) -> Layout:
     """Load a layout: a JSON path, or the name of a bundled layout such as "dmh".
 
@@ -77,7 +124,7 @@ def load_layout(layout: FilePath) -> Layout:
     14
     """
     name = os.fspath(layout)
-    bundled = sorted(path.parent.name for path in instances_folder().glob("*/layout.json"))
+    bundled = bundled_floors()
     if name in bundled and not Path(name).is_file():
         return _load_bundled_layout(name)
     if not path_exists(name):
@@ -177,13 +224,14 @@ def load_records(
     mapping: FilePath | Mapping[str, Any] | Export | None = None,
     servable: bool = True,
 ) -> list[Instance]:
-    """Load the records that a table is split into by its mapping, such as the shifts of a week.
+    """Load records: a file, a folder, a pattern, and the shifts into which a mapping splits a table.
 
-    Parameters, errors and warnings are those of `load_instance`; without a split it is one record.
+    Parameters, errors and warnings are those of `load_instance`; a file without a split is one record.
 
     Parameters
     ----------
     instance : str or path-like
+        Or a folder, or a pattern such as "week/*.csv".
     layout : str, path-like or Layout, optional
     breakdowns : path-like, optional
     mapping : path-like, mapping or Export, optional
@@ -192,7 +240,8 @@ def load_records(
     Returns
     -------
     list of Instance
-        In the order of time; a record's name ends in the moment at which it begins, or in a number.
+        By the files' names, those of a file in the order of time; a record's name ends in the moment at which
+        it begins, or in a number.
 
     See Also
     --------
@@ -205,7 +254,12 @@ def load_records(
     >>> [record.name for record in acerl_np.load_records("DMH-01")]
     ['DMH-01']
     """
-    return _load(instance, layout, breakdowns, read_mapping(mapping), servable)
+    floor = layout if isinstance(layout, Layout | None) else load_layout(layout)
+    export = read_mapping(mapping)
+    found = []
+    for name in expand_names([os.fspath(instance)]):  # of one line, as warnings count their callers
+        found += _load(name, floor, breakdowns, export, servable)
+    return found
 
 
 def _load(

@@ -304,8 +304,12 @@ class RecordCheck(NamedTuple):
         return not (self.too_heavy or self.unreached or self.dead_ends or self.beyond_battery)
 
 
+DAY, PAUSE = 86_400.0, 4 * 3600.0
+"""s: how long a record may span that has pauses between arrivals, and from which length on they are."""
+
+
 def list_doubts(instance: Instance) -> list[str]:
-    """Say what of a record's times was perhaps meant in another unit."""
+    """Say what of a record's times was perhaps meant in another unit, or as several records."""
     first, last = float(instance.arrival.min()), float(instance.arrival.max())
     due = float((instance.arrival + instance.expiry).min()) - last
     found = []
@@ -315,6 +319,14 @@ def list_doubts(instance: Instance) -> list[str]:
         )
     if LONG_AFTER <= due < math.inf:
         found.append(f"no task is due until {due:g} s after the last arrival; expected seconds")
+    pauses = np.diff(np.sort(instance.arrival))
+    pauses = pauses[pauses >= PAUSE]
+    if last - first >= DAY and len(pauses):
+        days, hours = math.ceil((last - first) / DAY), np.median(pauses) / 3600.0
+        found.append(
+            f"spans {days} days with {len(pauses)} pauses of about {hours:.0f} h; expected a record for each "
+            "shift or day (records convert --split day)"
+        )
     return found
 
 

@@ -276,7 +276,7 @@ def _match_columns(kind: TableKind, lines: Lines, mapping: Mapping[str, str]) ->
         names = ", ".join(f"'{name}'" for name in missing)
         meant = find_synonyms(header)
         advice = ",".join(f"{x}={'+'.join(meant.get(x, ['COLUMN']))}" for x in missing)
-        advice = f', or --columns (mapping=) such as "{advice}"'
+        advice = f', or records convert --columns (mapping=) such as "{advice}"'
         if "expiry_time" in missing:
             advice += ", or --due SECONDS for tasks that are all due so long after they arrive"
         if missing[1:]:

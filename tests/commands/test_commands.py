@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from machine import needs_jit
 from tables_and_refusals import HEADER, read_rows, write
+from worlds import make_task
 
 import acerl_np
 from acerl_np.problem.records import write_record
@@ -237,3 +238,45 @@ def test_what_commands_compute_python_gets_from_functions(folder, run):
     assert good.checks[0].load == load and (good.faults, bad.records[0].n_tasks) == ((), 2)
     assert bad.faults[0].text in run("records convert bad.csv --out made.csv", 2).err
     assert acerl_np.convert_records("week.csv").records[0].content_hash == week.content_hash
+
+
+def test_records_are_not_mixed_with_others_unless_named(empty, run):
+    words = "records make --layout dmh --tasks 3 --out made"
+    run(f"{words} --count 2")
+    Path("made/tasks-01.csv").rename("made/monday.csv")
+    err = run(words, 2).err
+    assert "--out: made holds other records (made/monday.csv" in err and "or --names" in err
+    assert not Path("made/tasks-01.csv").exists()
+    run(f"{words} --names more-{{k}}")
+    assert len(acerl_np.load_records("made", layout="dmh")) == 3
+    assert [x.name for x in acerl_np.load_records("made/t*.csv", layout="dmh")] == ["tasks-02"]
+
+
+def test_what_a_folder_holds_is_read_and_not_overwritten(empty, run):
+    run("records make --layout dmh --tasks 3 --count 2 --out made")
+    before = Path("made/tasks-02.csv").read_bytes()
+    words = "evaluate EDD nearest --on made --layout dmh --trials 1 --force --report"
+    assert "is read, and would be overwritten" in run(f"{words} made/tasks-02.csv", 2).err
+    assert Path("made/tasks-02.csv").read_bytes() == before
+
+
+def test_a_policy_of_another_floor_does_not_play_the_benchmark_unasked(empty, run):
+    rows = [make_task(f"t{k}", "rack-1", "line-1", 40 * k, 900) for k in range(3)]
+    record = acerl_np.Instance.from_rows("own", acerl_np.load_layout("supply-loop"), rows)
+    policy = acerl_np.train(record, generations=1, population=2, trials=0).policy
+    policy.save("own.npz")
+    err = run("evaluate own.npz EDD --trials 1", 2).err
+    assert "own.npz: trained on supply-loop, and no records are named; expected --on RECORDS" in err
+    run("evaluate own.npz EDD --on DMH-01 --trials 1")
+
+
+def test_several_days_in_one_record_are_told(empty, run):
+    lines = [f"{6 * d + k},st1,st2,{86400 * d + 3600 * k},900" for d in range(3) for k in range(6)]
+    Path("week.csv").write_text(
+        "\n".join(["task,pickup,delivery,arrival_time,expiry_time", *lines])
+    )
+    told = "spans 3 days with 2 pauses of about 19 h; expected a record for each shift or day"
+    found = run("records convert week.csv --layout dmh --out plain")
+    assert told in found.err and Path("plain.csv").exists() and not Path("plain").exists()
+    assert told in run("floor check dmh --on week.csv").out
+    assert told not in run("floor check dmh --on DMH-01").out

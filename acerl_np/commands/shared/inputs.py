@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 from acerl_np.problem import bundled, records
+from acerl_np.problem.bundled import TABLES, expand_names
 from acerl_np.problem.choices import MAX_CHANGES, Commitment
 from acerl_np.problem.export import Export, read_mapping
 from acerl_np.problem.instance import Instance, change_layouts, commit_instances
@@ -20,16 +21,6 @@ from acerl_np.support import errors
 from acerl_np.support.errors import InputError, LayoutError, LogWarning, RecordWarning
 from acerl_np.support.fields import refuse
 from acerl_np.support.files import FilePath, is_stream, path_exists
-
-TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
-"""Endings of the names of tables, where there is no file that tells."""
-
-
-SERVED = ".served.csv"
-"""How names of files end that say who served the tasks of a record."""
-
-BREAKDOWNS_FILE, BESIDE = records.BREAKDOWNS_FILE, (records.LEFT_OUT, SERVED)
-"""Names of tables beside records that are none."""
 
 MOST_FAULTS = 20
 """Causes that are listed of what was left out."""
@@ -108,29 +99,6 @@ def vary_breakdowns(instances: list[Instance], model: Mapping[str, Any]) -> list
     if not model:
         return instances
     return change_layouts(instances, lambda layout: layout.with_random_breakdowns(model["model"]))
-
-
-def expand_names(names: Sequence[str], *, needed: bool = True) -> list[str]:
-    """Return the names of records: those that patterns match, and the tables of folders.
-
-    What "*.csv" finds beside records is left out: breakdowns, rows left out, who served them. It is an error
-    if nothing matches but none is `needed`.
-    """
-    found: list[str] = []
-    for name in names:
-        own = [name]
-        if not path_exists(name) and any(letter in name for letter in "*?["):
-            place = Path(name)
-            some = Path(place.anchor).glob(str(place.relative_to(place.anchor)))
-            own = sorted(map(str, some))
-            if not own and needed:
-                raise InputError(f"{name}: no file matches; expected task records")
-        elif Path(name).is_dir():
-            own = sorted(str(path) for path in Path(name).iterdir() if path.suffix in TABLES)
-            if not own:
-                raise InputError(f"{name}: a folder without tables; expected task records")
-        found += own
-    return [x for x in found if Path(x).name != BREAKDOWNS_FILE and not x.endswith(BESIDE)] or found
 
 
 def load_files(
@@ -244,6 +212,7 @@ def read_past(
     arguments: argparse.Namespace, paths: Sequence[str], instances: Sequence[Instance]
 ) -> list[records.Assignments]:
     """Return the past assignments of each record."""
+    paths = expand_names(paths)
     if len(paths) != len(instances):
         raise InputError(
             f"--past: read {len(paths)} files of assignments for {len(instances)} records; expected one each"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn
@@ -256,6 +256,13 @@ PLAIN: dict[str, Any] = {
 """How all parsers are made."""
 
 
+def list_settings() -> Collection[str]:
+    """Return the settings that --set takes."""
+    from acerl_np.training.settings import Settings
+
+    return Settings.list_fields()
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, which tells the names that unknown ones are near to."""
 
@@ -265,8 +272,12 @@ class Parser(argparse.ArgumentParser):
         """Print one line and exit with status 2."""
         # Without the hyphens, which all options have in common.
         known = [x[2:] for x in self._option_string_actions if x[:2] == "--"]
-        for word in self._words:
-            name = word.partition("=")[0]
+        for k, word in enumerate(self._words):
+            name, _, value = word.partition("=")
+            if "set" in known and (key := name[2:].replace("-", "_")) in list_settings():
+                value = value or [*self._words, "VALUE"][k + 1]
+                message += f"; expected --set {key}={value}" * (name[2:] not in known)
+                break
             near = suggest_name(name[2:], known).replace("'", "'--", 1)
             if near and name[:2] == "--" and name[2:] not in known:
                 message += near if name in message else f"; read {name}{near}"

@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from acerl_np.commands.shared.inputs import expand_names
 from acerl_np.commands.shared.judges import FILE, read_held_back
 from acerl_np.pictures.runs import read_config
-from acerl_np.problem.bundled import bundled_instances, bundled_suites
+from acerl_np.problem.bundled import bundled_instances, bundled_suites, expand_names
 from acerl_np.support import files
 from acerl_np.support.errors import AcerlError, InputError, make_printable
 from acerl_np.support.files import has_mark
@@ -71,10 +70,7 @@ def _list_read(arguments: argparse.Namespace) -> list[str]:
     values = [value for key, value in vars(arguments).items() if key not in WRITTEN]
     every = [x for value in values for x in (value if isinstance(value, list) else [value])]
     texts = [name for name in every if isinstance(name, str)]
-    names = [
-        *texts,
-        *(x for text in texts if "*" in text for x in expand_names([text], needed=False)),
-    ]
+    names = [*texts, *(x for text in texts for x in expand_names([text], needed=False))]
     bundled, suites = bundled_instances(), bundled_suites()
     known = (x for name in names for x in suites.get(name, [name]) if x in bundled)
     return [*names, *(str(bundled[x]) for x in known)]

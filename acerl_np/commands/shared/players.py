@@ -139,7 +139,11 @@ def sort_names(arguments: argparse.Namespace, *, needed: bool = True) -> Players
 
     Without any policy it is an error if one is `needed`.
     """
-    players: Players = [(make_printable(name), name) for name in arguments.policies]
+    names = dict.fromkeys(arguments.policies)
+    if len(names) < len(arguments.policies):
+        twice = next(x for x in names if arguments.policies.count(x) > 1)
+        raise InputError(f"{make_printable(twice)}: given twice; expected each policy once")
+    players: Players = [(make_printable(name), name) for name in names]
     for label, name in players:
         if not is_own_name(name) and (inputs.is_table(name) or inputs.is_bundled(name)):
             some = "--on 'days/*.csv', or names separated by commas"
@@ -185,6 +189,8 @@ def make_plan(
             seats.append(Seat(GENERAL, make_general(name)))
         else:
             seats.append(Seat(player if isinstance(player, str) else label, player))
+    if records is None and not inputs.names_records(arguments):
+        refuse_others(seats, loaded)
     check_fit(seats, loaded)
     if "lookahead" in arguments:
         seats = look_ahead(arguments, seats, loaded, goal)
@@ -269,6 +275,19 @@ def check_fit(seats: Sequence[Seat], records: Sequence[Instance]) -> None:
         line = describe_difference(policy, layouts)
         if line is not None:
             print(f"{make_printable(label)}: {line}", file=sys.stderr)
+
+
+def refuse_others(seats: Sequence[Seat], records: Sequence[Instance]) -> None:
+    """Refuse policies that were trained on other floors where no records were named."""
+    floors = {record.layout.floor_hash for record in records}
+    for label, policy in seats:
+        origin = getattr(policy, "origin", None)
+        places = [] if origin is None else [x for x in origin.places if x.floor_hash not in floors]
+        if places:
+            said = (
+                f"{label}: trained on {make_printable(places[0].floor)}, and no records are named"
+            )
+            raise InputError(f"{said}; expected --on RECORDS (dmh-train is the benchmark)")
 
 
 def look_ahead(

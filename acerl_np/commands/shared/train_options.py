@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 from typing import Any, get_args
 
 from acerl_np.commands.shared import options as opt
-from acerl_np.commands.shared.inputs import expand_names, is_bundled
+from acerl_np.commands.shared.inputs import is_bundled
+from acerl_np.problem.bundled import expand_names
 from acerl_np.support import errors
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.fields import Field, Options, Several, option

@@ -217,8 +217,7 @@ def count_decisions(trainer: Any) -> int:
 
 def show_means(record: Any, goal: Goal) -> str:
     """Return the means of a history's line in the words of the goal."""
-    value = f"{goal.objective} {-record.return_mean:z{goal.format}}"
-    text = f"return {record.return_mean:.1f}" if goal.objective == PAPER.objective else value
+    text = f"{goal.objective} {-record.return_mean:z{goal.format}}"
     text += f", {goal.cost} {record.cost_mean:.1f}" if goal.cost != goal.objective else ""
     return f"{text}, within limit {record.satisfied:.0%}" if goal.has_limit else text
 
