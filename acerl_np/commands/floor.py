@@ -134,7 +134,9 @@ def import_floor(
 
     Parameters
     ----------
-    path, further : path-like
+    path : path-like
+    *further : path-like
+        Of two tables the second.
     vehicles : int, optional
         Size of the fleet, which LIF files do not tell.
     start : sequence of str, optional

@@ -209,6 +209,12 @@ class Verdict(NamedTuple):
     ----------
     rows : tuple of VerdictRow
         The policy, the best rule on the training records, and of shifts `nearest` and `general`.
+    best_rule : str
+        Its name; of folds that differ, their names.
+    kind : {"unseen", "folds", "noised"}
+        What evaluates the policy.
+    n_records : int
+        Of these.
     goal : Goal
         By whose objective and limit it is judged.
     notes : tuple of str
