@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,7 @@ from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.players import Plan, Seat, make_plan, sort_names
 from acerl_np.commands.shared.progress import report_unfinished
 from acerl_np.commands.shared.teams import open_team
+from acerl_np.problem.goal import SHIFT
 from acerl_np.support.errors import make_printable
 
 if TYPE_CHECKING:
@@ -107,15 +109,23 @@ def evaluate(
         Workers; by default threads of this process.
     """
     from acerl_np.evaluation.margin import compare_trials
+    from acerl_np.evaluation.past import measure_past
     from acerl_np.evaluation.references import bundled_references
     from acerl_np.evaluation.trials import Playing
 
     playing = Playing() if playing is None else playing
     seats = tuple(Seat(label, policy) for label, policy in policies.items())
     results, times = Plan(seats, tuple(records), playing).play(team)
+    labels = list(policies)
+    for k, (label, policy) in enumerate(policies.items()):
+        was = measure_past(policy, playing) if isinstance(policy, tuple) else None
+        if was is not None:
+            labels[k] = f"{label}, as simulated"
+            labels.append(f"{label}, as it was")
+            results.append(was)
     known = bundled_references() if references is None else references
     comparison = compare_trials(records, results, known, playing)
-    return Evaluation(list(policies), results, comparison, times, list(records))
+    return Evaluation(labels, results, comparison, times, list(records))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -138,12 +148,14 @@ def run(arguments: argparse.Namespace) -> None:
     files = [] if folder is None else [Path(folder) / name for name in names]
     declare_outputs(arguments, [arguments.report])
     declare_outputs(arguments, files, folder=folder)
-    plan = make_plan(arguments, players)
+    plan, told = fit_driving(
+        make_plan(arguments, players, shifts=SHIFT if arguments.past else None)
+    )
     references = gather_references(arguments.references, plan)
     with open_team(vars(arguments)) as team:
         policies = {seat.label: seat.policy for seat in plan.seats}
         found = evaluate(policies, plan.records, plan.playing, references=references, team=team)
-    below = [*found.times, *(line for seat in plan.seats for line in describe_past(seat))]
+    below = [*told, *found.times, *(line for seat in plan.seats for line in describe_past(seat))]
     show(found, plan, below, arguments.format, details=bool(arguments.details))
     if folder is not None:
         make_folder(folder)
@@ -179,8 +191,8 @@ def show(found: Evaluation, plan: Plan, below: list[str], form: str, *, details:
 
 
 def describe_past(seat: Seat) -> list[str]:
-    """Say how past assignments differ from what was recorded: their starts, and how long driving took."""
-    from acerl_np.evaluation.past import estimate_lengthening, measure_delays
+    """Say how the starts of past assignments differ from those that were recorded."""
+    from acerl_np.evaluation.past import measure_delays
     from acerl_np.simulation.replay import replay_assignments
 
     if not isinstance(seat.policy, tuple):
@@ -188,17 +200,46 @@ def describe_past(seat: Seat) -> list[str]:
     played = [replay_assignments(item) for item in seat.policy]
     behind = [float(x) for item in played for x in measure_delays(item)]
     mean = sum(behind) / len(behind)
-    lines = [
+    return [
         f"{seat.label}: tasks start {mean:.1f} s after the recorded start on average, at most "
         f"{max(behind):.1f} s"
     ]
-    factor, error, n = estimate_lengthening(played)
-    if n >= LEAST_TRIPS:
-        how = f"(acerl-np floor edit LAYOUT --lengthen {factor:.3g})"
-        lines.append(
-            f"Driving took {factor:.3f} (se {error:.3f}) times as long as here, over {n} trips {how}."
-        )
-    return lines
+
+
+def fit_driving(plan: Plan) -> tuple[Plan, list[str]]:
+    """Return the plan with driving as slow as past assignments show it, and say so.
+
+    That is where the recorded finishes of enough trips differ from the simulator's by two errors. Futures of
+    lookahead are of the floor as it is given; where one looks ahead nothing is changed.
+    """
+    from acerl_np.evaluation.past import estimate_lengthening
+    from acerl_np.policies.lookahead import Lookahead
+    from acerl_np.problem.layout import LENGTHEN, lengthen
+    from acerl_np.simulation.replay import replay_assignments
+
+    past = [item for seat in plan.seats if isinstance(seat.policy, tuple) for item in seat.policy]
+    factor, error, n = estimate_lengthening([replay_assignments(item) for item in past])
+    if n < LEAST_TRIPS:
+        return plan, []
+    said = f"Driving took {factor:.3f} (se {error:.3f}) times as long as the floor says, over {n} trips"
+    factor = float(f"{factor:.4g}")
+    looks = any(isinstance(seat.policy, Lookahead) for seat in plan.seats)
+    if looks or not abs(factor - 1.0) > 2.0 * error or not LENGTHEN.low <= factor <= LENGTHEN.high:
+        return plan, [f"{said}; all rows drive as the floor says."]
+    floors = {id(record.layout): lengthen(record.layout, factor) for record in plan.records}
+    records = tuple(replace(item, layout=floors[id(item.layout)]) for item in plan.records)
+
+    def place(seat: Seat) -> Seat:
+        if not isinstance(seat.policy, tuple):
+            return seat
+        both = zip(seat.policy, records, strict=True)
+        return seat._replace(policy=tuple(replace(x, instance=own) for x, own in both))
+
+    seats = tuple(map(place, plan.seats))
+    how = f"to keep it: acerl-np floor edit LAYOUT --lengthen {factor:g}"
+    return replace(plan, seats=seats, records=records), [
+        f"{said}: so all that is simulated drives ({how})."
+    ]
 
 
 def trace_all(plan: Plan, results: Sequence[Trials]) -> Iterator[tuple[str, int, Trace]]:
@@ -207,7 +248,7 @@ def trace_all(plan: Plan, results: Sequence[Trials]) -> Iterator[tuple[str, int,
 
     from acerl_np.evaluation.trials import METRICS
 
-    for seat, trials in zip(plan.seats, results, strict=True):
+    for seat, trials in zip(plan.seats, results, strict=False):
         for i in range(len(plan.records)):
             figures = np.array([getattr(trials, name)[i] for name in METRICS])
             first = np.broadcast_to(figures[:, :1], figures.shape)

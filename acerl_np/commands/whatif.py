@@ -52,7 +52,7 @@ def parse_values(text: str, steps: int | None = None) -> list[int | float]:
 
 parse_factors = partial(parse_values, steps=STEPS)
 
-SHOWN = ("late", "waiting", "utilisation")
+SHOWN = ("late", "worst", "waiting", "utilisation")
 """What people are shown beside the objective and the measure of the target."""
 
 VALUES = {

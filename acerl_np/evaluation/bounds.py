@@ -68,6 +68,7 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
         "late": 100.0 * float(weights @ (delay > 1e-6)),
         "waiting": float(weights @ wait),
         "empty": 0.0,
+        "worst": max(0.0, float(delay.max())),
     }
     return float(sum(w * least[name] for name, w in read_objective(goal.objective).items()))
 

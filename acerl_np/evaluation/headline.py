@@ -12,7 +12,7 @@ from acerl_np.problem.goal import Goal, read_objective
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
-    from acerl_np.evaluation.verdict import Verdict, VerdictRow
+    from acerl_np.evaluation.verdict import Verdict
 
 CLAIMS = {
     "late": ("{} % of tasks late", "{} %", 100.0),
@@ -20,6 +20,7 @@ CLAIMS = {
     "waiting": ("mean waiting {} s", "{} s", 1.0),
     "empty": ("{} % of the metres driven empty", "{} %", 100.0),
     "makespan": ("makespan {} s", "{} s", 1.0),
+    "worst": ("the latest task {} s late", "{} s", 1.0),
 }
 """How each measure is told of the policy and of the other, and its unit in that of `Trials`."""
 
@@ -46,7 +47,7 @@ def claim(goal: Goal, own: Trials, other: Trials, name: str, change: Difference)
 
 
 def write_headline(verdict: Verdict) -> str:
-    """Return a verdict in a sentence or two: what to use, by how much, and what to be careful about."""
+    """Return a verdict in words: what to use, by how much, what to be careful about, and bad days."""
     own, rule, goal, name = verdict.policy, verdict.rule, verdict.goal, verdict.best_rule
     for row, who in ((own, "the policy"), (rule, name)):
         if missed := row.trials.unfinished:
@@ -61,7 +62,8 @@ def write_headline(verdict: Verdict) -> str:
         words[-1] = "Not tested on unseen records: "
     first = over or words.get(change.sign, "Too few records to tell: ")  # type: ignore[arg-type]
     told = claim(goal, own.trials, rule.trials, name, change)
-    return " ".join([f"{first}{told}, {_show_place(verdict)}.", *_warn(verdict)])
+    bad = [day.sentence(goal) for day in verdict.bad_days]
+    return " ".join([f"{first}{told}, {_show_place(verdict)}.", *_warn(verdict), *bad])
 
 
 def _show_place(verdict: Verdict) -> str:
@@ -79,7 +81,7 @@ def _warn(verdict: Verdict) -> Iterator[str]:
     days += [(f" with {day.label}", day.rows[0], day.rows[1]) for day in verdict.bad_days]
     worst = -math.inf, ""
     for label, own, other in days:
-        latest, usual = _find_latest(own), _find_latest(other)
+        latest, usual = own.find_worst(), other.find_worst()
         if latest > max(LONGER * usual, usual + LEAST_LONGER):
             told = (
                 f"single tasks are up to {show_time(latest)} late, with nearest {show_time(usual)}"
@@ -87,7 +89,3 @@ def _warn(verdict: Verdict) -> Iterator[str]:
             worst = max(worst, (latest, f"Careful:{label} {told}."))
     if worst[1]:
         yield worst[1]
-
-
-def _find_latest(row: VerdictRow) -> float:
-    return row.find_tail()["latest"]

@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from acerl_np.evaluation.margin import SHARES
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing, Trials
-from acerl_np.kernels.core.state import join_outcomes
+from acerl_np.kernels.core.state import Outcome, join_outcomes
+from acerl_np.problem.goal import MEASURES, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.records import Assignments
 from acerl_np.simulation.arena import stream_keys
@@ -30,7 +32,55 @@ def play_past(past: Sequence[Assignments], playing: Playing) -> Trials:
         for key in stream_keys([item.instance], different, playing.seed):
             replay = replay_assignments(item, horizon=playing.horizon, key=key, goal=playing.goal)
             played += [replay.outcome] * (playing.trials // different)
-    return Trials.of([item.instance for item in past], join_outcomes(played), playing.goal)
+    return _make_trials(past, played, playing.goal)
+
+
+def measure_past(past: Sequence[Assignments], playing: Playing) -> Trials | None:
+    """Return what the recorded finishes come to, all trials equal; None if some are not known, or of chains.
+
+    Starts and finishes do not tell the waiting, the empty metres and the delay: these are nan, and so is an
+    objective that asks for them.
+    """
+    if not all(item.instance.is_plain and np.isfinite(item.finish).all() for item in past):
+        return None
+    played = []
+    for item in past:
+        instance, busy = item.instance, 0.0
+        last = np.full(len(instance.layout.vehicles), -np.inf)
+        for k in item.order:
+            busy += max(0.0, item.finish[k] - max(item.start[k], last[item.vehicle[k]]))
+            last[item.vehicle[k]] = item.finish[k]
+        delay = item.finish - instance.arrival - instance.expiry
+        weights = playing.goal.make_class_weights()
+        weights = weights[np.minimum(instance.priority.astype(int), len(weights) - 1)]
+        late = float(weights @ (delay > 1e-9) / weights.sum())
+        known = {"makespan": item.finish.max(), "late": late, "worst": max(0.0, delay.max())}
+        known["tardiness"] = float(weights @ np.maximum(0.0, delay) / weights.sum())
+        unit = {name: 100.0 if name in SHARES else 1.0 for name in MEASURES}
+        sums = [
+            sum(
+                w * unit[x] * known.get(x, math.nan)
+                for x, w in zip(MEASURES, row, strict=True)
+                if w
+            )
+            for row in playing.goal.make_table().tolist()
+        ]
+        known |= {"value": sums[0], "cost": sums[1], "busy": busy, "decisions": len(delay)}
+        one = Outcome(*(np.array([known.get(name, math.nan)]) for name in Outcome._fields))
+        played += [one] * playing.trials
+    return _make_trials(past, played, playing.goal)
+
+
+def _make_trials(past: Sequence[Assignments], played: Sequence[Outcome], goal: Goal) -> Trials:
+    """Return trials whose utilisation counts vehicles from when they joined until they left."""
+    trials = Trials.of([item.instance for item in past], join_outcomes(played), goal)
+    present = np.ones_like(trials.makespan)
+    for k, item in enumerate(past):
+        if item.present is not None:
+            end = trials.makespan[k, :, np.newaxis]
+            seconds = np.maximum(0.0, np.minimum(item.present[:, 1], end) - item.present[:, 0])
+            present[k] = seconds.mean(axis=1) / trials.makespan[k]
+    return replace(trials, utilisation=trials.utilisation / present)
 
 
 def measure_delays(replay: Replay) -> np.ndarray:

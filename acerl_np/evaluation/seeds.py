@@ -201,7 +201,7 @@ def summarise_seeds(
     Shares are fractions; nan where there is nothing. With `more` all `METRICS` are columns.
     """
     first = ["value"] if any(task.goal.objective != PAPER.objective for task in tasks) else []
-    columns = [*first, "makespan", "tardiness", "satisfied", *(USAGE if more else ())]
+    columns = [*first, "makespan", "tardiness", "satisfied", *((*USAGE, "worst") if more else ())]
     unseen = any(task.held_back for task in tasks)
     header = ["seed", *columns, *([f"unseen {name}" for name in columns] if unseen else [])]
     values = []

@@ -37,7 +37,7 @@ OWN_EPISODES = 1024
 """Episodes that a policy in plain Python plays side by side."""
 
 USAGE = ("late", "waiting", "utilisation", "empty")
-METRICS = ("makespan", "tardiness", *USAGE, "value", "cost", "delay")
+METRICS = ("makespan", "tardiness", *USAGE, "value", "cost", "delay", "worst")
 """What `Trials` holds of every episode."""
 
 
@@ -119,6 +119,8 @@ class Trials:
     delay : ndarray(float64, (n_instances, n_trials)), s
         Mean over the tasks, how much longer vehicles drove to the pickup and with the load than where nobody
         meets; ways to rest are none of it. 0 without traffic.
+    worst : ndarray(float64, (n_instances, n_trials)), s
+        How late the latest task was.
     has_traffic : bool
         Whether vehicles of some instance meet.
 
@@ -146,6 +148,7 @@ class Trials:
     value: np.ndarray
     cost: np.ndarray
     delay: np.ndarray
+    worst: np.ndarray
     has_traffic: bool = False
 
     @classmethod

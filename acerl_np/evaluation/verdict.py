@@ -35,6 +35,7 @@ from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import GENERAL
+from acerl_np.problem.demand import draw_shift
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, are_shifts, commit_instances, list_instances
 from acerl_np.support.errors import InputError, PolicyError
@@ -43,11 +44,8 @@ from acerl_np.support.numbers import Whole
 PATIENCE = 60.0
 """s of a core that a verdict may take; what would take longer is left out."""
 
-FEW_TRIALS = 3
-"""Most trials of each record on a bad day."""
-
-BAD_DEMAND = 1.3
-"""How many times the tasks come on a bad day."""
+BAD_DEMAND, BAD_DAYS = 1.3, 20
+"""How many times the tasks come on a bad day, and at least so many are drawn of the records that judge."""
 
 MARGIN_EFFORT, MARGIN_RECORDS = 0.02, 5
 """Of the quick searches in hindsight that tell whether there is little to win: effort, and most records."""
@@ -66,12 +64,13 @@ SHOWN = {
     "late": ("late tasks", "points", 100.0),
     "waiting": ("waiting", "s", 1.0),
     "empty": ("empty metres", "points", 100.0),
+    "worst": ("longest delay", "s", 1.0),
 }
 """Each measure's name in a sentence, the unit that a difference is shown in, and that of `Trials` in it."""
 
 INTERVAL = "95 % interval"
 
-TOLD = ("makespan", "tardiness", "late", "waiting")
+TOLD = ("makespan", "tardiness", "late", "waiting", "worst")
 """Measures of which a verdict's sentences always speak."""
 
 
@@ -152,17 +151,20 @@ class VerdictRow(NamedTuple):
     def find_tail(self) -> dict[str, float]:
         """Return the worst record's objective, and late tasks of a record in the mean, nan if not known.
 
-        Beside them stands the lateness that one task in twenty exceeds, and that of the worst task, s.
+        Beside them stands the lateness that one task in twenty exceeds, s.
         """
         late = np.concatenate(self.lateness) if self.lateness else np.full(1, math.nan)
         return {
-            "worst": float(self.trials.mean("value").max()),
+            "worst_record": float(self.trials.mean("value").max()),
             "late_tasks": float((late > 1e-9).sum()) / len(self.lateness)
             if self.lateness
             else math.nan,
             "late_95": float(np.quantile(late, 0.95)),
-            "latest": float(late.max()),
         }
+
+    def find_worst(self) -> float:
+        """Return how late the latest task of all trials was, s; nan if some did not finish."""
+        return float(self.trials.worst.max())
 
     @property
     def within_limit(self) -> bool:
@@ -178,7 +180,7 @@ class Fold(NamedTuple):
 
 
 class BadDay(NamedTuple):
-    """Records that judge, made harder, and how the policy as it runs, `nearest` and `general` bear it."""
+    """Days drawn of the records that judge, made harder: the policy as it runs, `nearest`, `general`."""
 
     label: str
     rows: tuple[VerdictRow, ...]
@@ -186,20 +188,24 @@ class BadDay(NamedTuple):
     """s from the last arrival until all is delivered, in the mean, of each row."""
 
     def sentence(self, goal: Goal) -> str:
-        """Say that the policy is worse than `nearest`, by the objective or in tardiness, or nothing."""
-        own, near = self.rows[:2]
-        told = [(goal.objective, goal.unit, own.difference)]
-        told += [("tardiness", "s", own.changes.get("tardiness"))]
-        worse = [
-            f"in {name} by {show_interval(change, unit)}"
-            for name, unit, change in told
-            if change and change.sign == 1
-        ]
-        if not worse:
-            return ""
-        latest = [row.find_tail()["latest"] for row in (own, near)]
-        late = f"; its worst task is {latest[0]:.0f} s late, that of nearest {latest[1]:.0f} s"
-        return f"With {self.label} the policy is worse than nearest {', '.join(worse)}{late}."
+        """Say how the policy and `general` differ from `nearest`, and how late the latest tasks are."""
+        said = []
+        for row in (self.rows[0], *self.rows[2:]):
+            told = [(str(goal.objective), goal.unit, row.difference)]
+            told += [("tardiness", "s", row.changes.get("tardiness"))]
+            differ = [
+                f"{'worse' if x.sign > 0 else 'better'} in {name} by {show_interval(x, unit)}"
+                for name, unit, x in told
+                if x and x.sign
+            ]
+            words = " and ".join(differ) or "not clearly different"
+            who = "the policy" if row.label == "policy" else row.label
+            said.append(f"{who} is {words}, its latest task {row.find_worst():,.0f} s late")
+        near = (
+            f"compared with nearest, whose latest task is {self.rows[1].find_worst():,.0f} s late"
+        )
+        n = len(self.rows[0].trials.instances)
+        return f"With {self.label}, on {n} drawn days, {near}: {'; '.join(said)}."
 
 
 class Verdict(NamedTuple):
@@ -427,8 +433,8 @@ def judge(
     notes, bad_days = list[str](), tuple[BadDay, ...]()
     if shifts:
         try:
-            few = min(playing.trials, FEW_TRIALS) / playing.trials
-            seconds = 8.0 * few * max(own_seconds, len(judges) * each)
+            seconds = 8.0 * max(own_seconds, len(judges) * each) / playing.trials
+            seconds *= math.ceil(BAD_DAYS / len(judges))
             budget.begin("bad days", seconds, "(acerl-np whatif)")
             days = [(group.policy, group.judging) for group in groups]
             bad_days = tuple(_play_bad_days(days, playing))
@@ -480,23 +486,36 @@ def _play_row(
 
 
 def _play_bad_days(pairs: Pairs, playing: Playing) -> Iterator[BadDay]:
-    """Play records that judge with one vehicle fewer, and with more demand, where that can be served."""
-    playing = replace(playing, trials=min(playing.trials, FEW_TRIALS))
-    layout = pairs[0][1][0].layout
+    """Play days with a vehicle fewer, and with more demand, where that can be served.
+
+    They are the records that judge, and as many drawn ones as `BAD_DAYS` needs: of each half of what twice
+    its demand would be.
+    """
+    playing = replace(playing, trials=1)
+    layout, n = pairs[0][1][0].layout, sum(len(some) for _, some in pairs)
+
+    def draw(some: Sequence[Instance], times: int) -> list[Instance]:
+        days = list(some)
+        for k in range(1, times):
+            for record in some:
+                days.append(draw_shift(draw_shift(record, 2.0, seed=k), 0.5, seed=k))
+        return days
+
+    drawn = [(base, draw(some, math.ceil(BAD_DAYS / n))) for base, some in pairs]
     for label, knobs in (
         ("one vehicle fewer", {"vehicles": len(layout.vehicles) - 1}),
         (f"demand x {BAD_DEMAND:g}", {"demand": BAD_DEMAND}),
     ):
         setting = {name: knob.find(layout) for name, knob in KNOBS.items()} | knobs
         try:
-            days = [(base, make_shifts(some, setting, playing.seed)) for base, some in pairs]
+            days = [(base, make_shifts(some, setting, playing.seed)) for base, some in drawn]
             every = [day for _, some in days for day in some]
             near = play_policy(NEAREST, every, playing)
             general = make_general(find_set(every, playing.goal))
             rows = (
-                _play_row("policy", days, playing, near),
-                _play_row(NEAREST, [(NEAREST, every)], playing, None),
-                _play_row(GENERAL, [(general, every)], playing, near),
+                _play_row("policy", days, playing, near, tells=False),
+                VerdictRow.of(NEAREST, near),
+                _play_row(GENERAL, [(general, every)], playing, near, tells=False),
             )
         except InputError:  # nobody serves it, or not this policy
             continue

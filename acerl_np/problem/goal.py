@@ -19,11 +19,15 @@ from acerl_np.support.trust import is_own_name, read_kept
 if TYPE_CHECKING:
     from acerl_np.kernels.core.state import Outcome
 
-MEASURES = {"makespan": "s", "tardiness": "s", "late": "%", "waiting": "s", "empty": "%"}
+MEASURES = {
+    **{"makespan": "s", "tardiness": "s", "late": "%", "waiting": "s", "empty": "%"},
+    "worst": "s",
+}
 """What is measured of an episode, and its unit, in the order of the kernels: until all is done; mean delay of
-the tasks; share of those late; mean time from arrival to pickup; share of the metres driven empty."""
+the tasks; share of those late; mean time from arrival to pickup; share of the metres driven empty;
+how late the latest is."""
 
-EQUIVALENTS = {"makespan": 1.0, "tardiness": 1.0, "late": 0.05, "waiting": 1.0, "empty": 0.05}
+EQUIVALENTS = {name: 0.05 if unit == "%" else 1.0 for name, unit in MEASURES.items()}
 """What of each measure weighs about as much as 1 s: the scale of penalties and margins."""
 
 SHIFT = "late+0.05*tardiness"
@@ -44,7 +48,7 @@ class Measures(NamedTuple):
 
     Attributes
     ----------
-    makespan, tardiness, waiting : ndarray(float64, (n,)), s
+    makespan, tardiness, waiting, worst : ndarray(float64, (n,)), s
     late, empty : ndarray(float64, (n,)), %
     """
 
@@ -53,6 +57,7 @@ class Measures(NamedTuple):
     late: np.ndarray
     waiting: np.ndarray
     empty: np.ndarray
+    worst: np.ndarray
 
 
 OwnMeasure: TypeAlias = Callable[[Measures], ArrayLike]
@@ -158,7 +163,7 @@ class Goal:
     @property
     def format(self) -> str:
         """How the objective is written: tenths of seconds, hundredths where 1 s weighs less."""
-        return ".1f" if self.objective in ("makespan", "waiting", "empty") else ".2f"
+        return ".1f" if self.objective in ("makespan", "waiting", "empty", "worst") else ".2f"
 
     def show(self, value: float) -> str:
         """Return an objective's value with its unit."""

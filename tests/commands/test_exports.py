@@ -5,11 +5,15 @@ import json
 import os
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 from small_files import FILES
 
 import acerl_np
+from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.problem.layout import lengthen
+from acerl_np.problem.records import write_record
 
 LINES = FILES["week.csv"].splitlines()
 PAST = FILES["past.csv"].splitlines()
@@ -179,3 +183,30 @@ def test_past_assignments_of_several_records_are_a_row(folder, run):
     assert (
         "past: tasks start " in found.err and " s after the recorded start on average" in found.err
     )
+
+
+def test_the_past_stands_as_it_was_and_others_drive_as_slowly(folder, run):
+    """A day that was driven 1.3 times as slowly as its floor says, with its finishes."""
+    floor = acerl_np.load_layout("supply-loop")
+    shift = acerl_np.generate_shift(floor, hours=5.0, scale=0.5, name="day")
+    slow = replace(shift, layout=lengthen(floor, 1.3))
+    trips = trace_policy("nearest", slow).trips
+    rows = [
+        f"{shift.tasks[x.task]},{floor.vehicles[x.vehicle].id},{x.start},{x.end}" for x in trips
+    ]
+    (folder / "served.csv").write_text(text_of(["task,vehicle,start,finish", *rows]))
+    write_record(shift, "day.csv")
+    words = "evaluate nearest EDD --on day.csv --layout supply-loop --past served.csv --trials 1"
+    found = run(f"{words} --format json --report page.html")
+    mean = {row["policy"]: row for row in json.loads(found.out) if row["record"] == "mean"}
+    assert list(mean) == ["nearest", "EDD", "past, as simulated", "past, as it was"]
+    own = acerl_np.evaluate_policy("nearest", slow, trials=1)
+    assert mean["past, as it was"]["worst_s"] == pytest.approx(own.worst[0, 0])
+    for row in (mean["nearest"], mean["past, as simulated"]):
+        assert row["makespan_s"] == pytest.approx(own.makespan[0, 0], rel=0.01)
+    assert "Driving took 1.3" in found.err and "all that is simulated drives" in found.err
+    page = (folder / "page.html").read_text()
+    assert "late+0.05*tardiness" in page and "past, as it was" in page
+    # Of a few trips nothing is told, and nothing changed.
+    few = "evaluate nearest --on week.csv --past past.csv --trials 1"
+    assert "Driving took" not in run(few).out

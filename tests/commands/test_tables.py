@@ -25,7 +25,7 @@ from acerl_np.problem.records import write_record
 
 NUMBER_AS_TEXT = re.compile(r"[-+~(]?\d[\d,.]*( ?[%s]| s)?([/±( ].*)?")
 
-USAGE = "late_share waiting_s utilisation_share empty_share"
+USAGE = "late_share waiting_s utilisation_share empty_share worst_s"
 COMMANDS = {
     "evaluate EDD STD nearest --on quiet.csv --trials 2 --references best.json": f"{USAGE} "
     "makespan_s tardiness_s makespan_error_s tardiness_error_s satisfied_share m c above_hindsight_share "

@@ -59,10 +59,10 @@ def test_call_backs_are_a_setting_like_others(folder, run):
 
 def test_each_measure_has_one_column(folder, run):
     for words, titles in (
-        ("--objective waiting", "waiting, s  late, %  utilisation, %"),
+        ("--objective waiting", "waiting, s  late, %  worst, s  utilisation, %"),
         (
             "--objective makespan --target empty<40",
-            "makespan, s  late, %  waiting, s  empty, %  utilisation, %",
+            "makespan, s  late, %  waiting, s  empty, %  worst, s  utilisation, %",
         ),
     ):
         header, _, first, *lines = run(

@@ -16,6 +16,7 @@ from acerl_np.evaluation.hold_out import choose_share, hold_out, make_noised, pa
 from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.trials import Playing, Trials
 from acerl_np.evaluation.verdict import (
+    SHOWN,
     BadDay,
     Difference,
     Fold,
@@ -25,7 +26,7 @@ from acerl_np.evaluation.verdict import (
     judge,
 )
 from acerl_np.problem.generate import generate_record
-from acerl_np.problem.goal import PAPER, Goal
+from acerl_np.problem.goal import MEASURES, PAPER, Goal
 
 LATE_LIMIT, SUM = Goal("late", cost="waiting", cost_limit=3.0), Goal("late+0.05*tardiness")
 
@@ -36,7 +37,9 @@ def make_trials(makespan, tardiness, goal=PAPER):
     names = tuple(f"r{k}" for k in range(len(makespan)))
     tardiness = np.array(tardiness, float)[:, np.newaxis]
     usage = [np.zeros_like(makespan)] * 4
-    return Trials(names, makespan, tardiness, 9, goal, *usage, makespan, tardiness, usage[0])
+    return Trials(
+        names, makespan, tardiness, 9, goal, *usage, makespan, tardiness, usage[0], tardiness
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,7 @@ def make_shift_trials(late, waiting, empty):
     """Trials of a shift's objective, late tasks in points."""
     value, none = np.array([late], float).T, np.zeros((1, 1))
     usage = [value / 100.0, np.array([[waiting]]), none, np.array([[empty]])]
-    return Trials(("r",), none + 9.0, none, 9, SUM, *usage, value, none, none)
+    return Trials(("r",), none + 9.0, none, 9, SUM, *usage, value, none, none, none)
 
 
 def test_baselines_that_are_nearly_equal_are_told_apart_by_waiting():
@@ -147,23 +150,21 @@ def test_a_sentence_says_it_all():
     )
 
 
-def test_a_bad_day_says_what_is_worse_by_two_errors():
-    def say(value, tardiness):
-        both = {"value": value, "tardiness": tardiness}
-        changes = {name: Difference(*x, 0.0, 0.0) for name, x in both.items()}
-        own = make_row("policy")._replace(changes=changes, lateness=(np.array([0.0, 900.0]),))
-        near = make_row("nearest")._replace(lateness=(np.array([80.0, 0.0]),))
-        return BadDay("demand x 1.3", (own, near), (9.0, 9.0)).sentence(SUM)
+def test_a_bad_day_says_what_differs_by_two_errors_and_who_keeps_a_task_waiting():
+    def say(*rows):
+        found = [make_row("policy"), make_row("nearest", 80.0), make_row("general", 900.0)]
+        for k, both in zip((0, 2), rows, strict=True):
+            pairs = zip(("value", "tardiness"), both, strict=True)
+            changes = {name: Difference(*x, 0.0, 0.0) for name, x in pairs}
+            found[k] = found[k]._replace(changes=changes)
+        return BadDay("demand x 1.3", tuple(found), (9.0,) * 3).sentence(SUM)
 
-    latest = "; its worst task is 900 s late, that of nearest 80 s."
-    begins = "With demand x 1.3 the policy is worse than nearest in "
-    assert say((-3.0, 1.0), (1.9, 1.0)) == ""
-    assert say((-3.0, 1.0), (2.1, 1.0)) == f"{begins}tardiness by 2.1 s ({OF} 0.1 to 4.1){latest}"
-    both = (
-        f"{begins}late+0.05*tardiness by 3.0 ({OF} 1.0 to 5.0), "
-        f"in tardiness by 2.1 s ({OF} 0.1 to 4.1){latest}"
-    )
-    assert say((3.0, 1.0), (2.1, 1.0)) == both
+    said = say(((3.0, 1.0), (-2.1, 1.0)), ((1.9, 1.0), (0.0, 1.0)))
+    own, general = said.split("; ")
+    assert own.startswith("With demand x 1.3, on 18 drawn days") and "80 s late" in own
+    assert f"worse in late+0.05*tardiness by 3.0 ({OF} 1.0 to 5.0) and better in tardiness" in own
+    assert own.endswith("20 s late")
+    assert "general is not clearly different" in general and "900 s late" in general
 
 
 def write_first(goal, value, late, kind="unseen", latest=(900.0, 800.0), bad=(0.0, 0.0), missed=0):
@@ -174,6 +175,7 @@ def write_first(goal, value, late, kind="unseen", latest=(900.0, 800.0), bad=(0.
         trials = replace(
             row.trials, late=np.full((18, 1), share), value=np.full((18, 1), share), goal=goal
         )
+        trials = replace(trials, worst=np.full((18, 1), delay))
         return VerdictRow(label, trials, dict(changes), (np.array([0.0, delay]),))
 
     known = {"value": Difference(*value, *value), "late": Difference(*late, *late)}
@@ -181,7 +183,9 @@ def write_first(goal, value, late, kind="unseen", latest=(900.0, 800.0), bad=(0.
     day = BadDay(
         "one vehicle fewer", (make("policy", 0.4, bad[0]), make("nearest", 0.4, bad[1])), (9.0, 9.0)
     )
-    return write_headline(Verdict(rows, "nearest", kind, 7, goal, bad_days=(day,)))
+    text = write_headline(Verdict(rows, "nearest", kind, 7, goal, bad_days=(day,)))
+    assert missed or text.endswith(day.sentence(goal))
+    return text.removesuffix(f" {day.sentence(goal)}")
 
 
 CLAIM = "10.0 % of tasks late instead of 20.0 % (nearest)"
@@ -230,7 +234,7 @@ def test_the_first_line_says_what_to_use_and_what_to_be_careful_about(changes, t
 
 def write_sentence(goal, **changes):
     """The sentence of differences by measure, each an amount and its error; `value` is the objective's."""
-    still = dict.fromkeys(("makespan", "tardiness", "late", "waiting", "empty"), (1.0, 2.0))
+    still = dict.fromkeys(MEASURES, (1.0, 2.0))
     known = {name: Difference(*both, *both) for name, both in {**still, **changes}.items()}
     known.setdefault("value", known.get(goal.objective))
     row = make_row("policy")._replace(changes=known)
@@ -265,21 +269,21 @@ FURTHER = [
         LATE,
         {"late": (-3.0, 1.0), "waiting": (0.0, 0.0)},
         f"better than NVF in late by 3.0 points ({OF} 1.0 to 5.0). Makespan: {STILL}. Tardiness: {STILL}. "
-        "Waiting the same.",
+        f"Waiting the same. Longest delay: {STILL}.",
     ),
     (
         BOUND,
         {"late": (3.0, 1.0), "makespan": (-5.0, 1.0)},
         f"worse than NVF in late by 3.0 points ({OF} 1.0 to 5.0) and within the limit, but "
         f"makespan 5.0 s less ({OF} 3.0 to 7.0). "
-        f"Tardiness: {STILL}. Waiting: {STILL}.",
+        f"Tardiness: {STILL}. Waiting: {STILL}. Longest delay: {STILL}.",
     ),
     (
         SUM,
         {"value": (-0.5, 0.02), "late": (0.9, 0.2)},
         f"better than NVF in late+0.05*tardiness by 0.50 ({OF} 0.46 to 0.54), but "
         f"late tasks 0.9 points more ({OF} 0.5 to 1.3). "
-        f"Makespan: {STILL}. Tardiness: {STILL}. Waiting: {STILL}.",
+        f"Makespan: {STILL}. Tardiness: {STILL}. Waiting: {STILL}. Longest delay: {STILL}.",
     ),
     (LATE, {"late": (-3.0, math.nan)}, "too few records to tell (late -3.0 points beside NVF)."),
 ]
@@ -297,13 +301,12 @@ AMOUNTS = st.tuples(st.integers(-400, 400), st.integers(0, 99)).map(lambda x: (x
 @given(
     st.sampled_from((PAPER, LATE, SUM, BOUND)),
     AMOUNTS,
-    st.lists(AMOUNTS, min_size=5, max_size=5),
+    st.lists(AMOUNTS, min_size=6, max_size=6),
     st.sampled_from((20.0, 60.0)),
     st.sampled_from((20.0, 60.0)),
 )
 def test_words_agree_with_signs(goal, value, changes, own, other):
-    names = ("makespan", "tardiness", "late", "waiting", "empty")
-    known = {name: Difference(*both, *both) for name, both in zip(names, changes, strict=True)}
+    known = {name: Difference(*both, *both) for name, both in zip(MEASURES, changes, strict=True)}
     difference = known.get(goal.objective, Difference(*value, *value))
     row = make_row("policy", own)._replace(changes={**known, "value": difference})
     text = Verdict((row, make_row("NVF", other)), "NVF", "unseen", 6, goal).sentence()
@@ -313,7 +316,7 @@ def test_words_agree_with_signs(goal, value, changes, own, other):
     if goal.has_limit and own > 50.0:
         assert "better" not in text.replace("no better", "") and "over the limit" in text
     for name, change in known.items():
-        shown = {"late": "late tasks", "empty": "empty metres"}.get(name, name)
+        shown = SHOWN[name][0]
         if name != goal.objective and change.sign:
             word = "less" if change.sign < 0 else "more"
             assert re.search(rf"{shown} [\d.]+ \w+ {word} \(95 % ", text, re.IGNORECASE)

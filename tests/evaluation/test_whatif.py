@@ -9,7 +9,7 @@ from trainings import list_differences
 
 import acerl_np
 from acerl_np.evaluation import whatif
-from acerl_np.evaluation.past import estimate_lengthening
+from acerl_np.evaluation.past import estimate_lengthening, measure_past
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
 from acerl_np.evaluation.whatif import Row, Target, answer_target, what_if
@@ -261,5 +261,15 @@ def test_driving_may_take_longer_and_records_tell_by_how_much():
     assert abs(factor - 1.3) < 0.02 and 0.0 < error < 0.01
     none = replace(past, finish=np.full(n, np.nan))
     assert estimate_lengthening([replay_assignments(none)])[2] == 0
+    # By its own finishes the past is what was played there.
+    goal = Goal("late+0.05*tardiness", cost="worst")
+    was = measure_past([past], Playing(2, goal=goal))
+    played = play_policy("nearest", replace(shift, layout=longer), Playing(2, goal=goal))
+    for name in ("makespan", "tardiness", "late", "worst", "value", "cost", "utilisation"):
+        np.testing.assert_allclose(getattr(was, name), getattr(played, name), rtol=1e-9)
+    assert np.isnan(was.waiting).all() and np.isnan(was.empty).all()
+    waits = measure_past([past], Playing(1, goal=Goal("waiting", class_weights=(2.0,))))
+    assert np.isnan(waits.value).all() and waits.cost == was.tardiness[:, :1]
+    assert measure_past([none], Playing(1)) is None
     with pytest.raises(acerl_np.LayoutError, match="lengthen: read 0"):
         lengthen(floor, 0.0)

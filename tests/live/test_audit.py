@@ -17,6 +17,8 @@ from live_events import do_anything, look
 
 from acerl_np import Dispatcher, Instance, Layout, load_instance, load_layout
 from acerl_np.commands.main import main
+from acerl_np.evaluation.past import measure_past, play_past
+from acerl_np.evaluation.trials import Playing
 from acerl_np.live import events as E
 from acerl_np.live.daybook import read_audit
 from acerl_np.problem.records import read_assignments
@@ -218,7 +220,18 @@ def test_a_vehicle_that_joins_and_leaves_is_present_between(tmp_path):
     dispatcher.assign(0.0, "v0", "a")
     dispatcher.feed(E.VehicleAdded(40.0, "extra", "st1"))
     dispatcher.feed(E.VehicleRemoved(60.0, "extra"))
-    assert read_audit(log, LAYOUT).present.tolist() == [*[[0.0, np.inf]] * 3, [40.0, 60.0]]
+    past = read_audit(log, LAYOUT)
+    assert past.present.tolist() == [*[[0.0, np.inf]] * 3, [40.0, 60.0]]
+    busy = replay_assignments(past).makespan
+    assert busy > 60.0
+    playing = Playing(2)
+    share = busy / (3.0 * busy + 20.0)
+    assert play_past([past], playing).utilisation == pytest.approx(np.full((1, 2), share))
+    whole = replace(past, present=None)
+    assert play_past([whole], playing).utilisation == pytest.approx(np.full((1, 2), 0.25))
+    assert measure_past([past], playing) is None
+    past = replace(past, finish=np.full(1, busy))
+    assert measure_past([past], playing).utilisation == pytest.approx(np.full((1, 2), share))
 
 
 def test_a_breakdown_from_before_the_start_ends_when_it_ended(tmp_path):

@@ -137,7 +137,8 @@ def report_policies(
     means = [tables.list_figures(*both)[-1] for both in zip(labels, results, strict=True)]
     table = tables.render(columns, means, "html")
     some = dict(zip(labels[:FEW], results, strict=False))
-    left_out = [*describe_left_out(records), *[OF_REPLAYS] * ("past" in labels)]
+    replays = any(label.startswith("past") for label in labels)
+    left_out = [*describe_left_out(records), *[OF_REPLAYS] * replays]
     parts: dict[str, Iterable[str]] = {
         "What they came to": [table, f"{tables.explain_usage(results[0].has_traffic)}.", *notes],
         f"{describe_objective(goal)} of each record": draw_records(

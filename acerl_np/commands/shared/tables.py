@@ -87,6 +87,7 @@ USAGE = (
     Column("waiting_s", "waiting, s", ".1f"),
     Column("utilisation_share", "utilisation", ".0%"),
     Column("empty_share", "empty", ".0%"),
+    Column("worst_s", "worst, s", ".0f"),
 )
 DELAY = Column(
     "delay_s",
@@ -96,7 +97,7 @@ DELAY = Column(
 )
 USAGE_MEANING = (
     "late: share of the tasks; waiting: from arrival to pickup; utilisation: share of the fleet's time with "
-    "a task; empty: share of the metres driven without a load"
+    "a task; empty: share of the metres driven without a load; worst: how late the latest task was"
 )
 FIGURES = (
     Column("makespan_s", "makespan, s", ".1f"),

@@ -24,7 +24,8 @@ def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
 
     rows = []
     for row in verdict.rows:
-        tail = {name: clear_cell(x) for name, x in row.find_tail().items()}
+        found = {"latest": row.find_worst(), **row.find_tail()}
+        tail = {name: clear_cell(x) for name, x in found.items()}
         change = "" if row.difference is None else show_difference(*row.difference[:2], "+")
         rows.append({**list_figures(row.label, row.trials)[-1], **tail, "difference": change})
     return rows
@@ -48,7 +49,7 @@ def render_means(verdict: Verdict, form: str = "text", *, more: bool) -> str:
     if more:
         own += [usage["utilisation_share"], empty, *list(usage.values())[4:]]
     if more and is_shift:
-        own += [Column("worst", "worst record", goal.format)]
+        own += [Column("worst_record", "worst record", goal.format)]
         own += [Column("late_95", "95 % late, s", ".0f")]
     columns += [*own, *(FIGURES[2:] if goal.has_limit else ())]
     columns += [] if more else [Column("difference", f"difference to {best}")]
@@ -84,7 +85,7 @@ def render_verdict(verdict: Verdict, form: str = "text") -> list[str]:
     lines.append(render(columns, shown, form))
     for day in verdict.bad_days:
         title = f"A bad day, with {day.label}: means; after: s from the last arrival to the end"
-        lines.append("\n".join(filter(None, (title, day.sentence(goal)))))
+        lines.append(title)
         lines.append(render(*list_bad_day(verdict, day), form))
     return lines
 
@@ -106,5 +107,5 @@ def list_bad_day(verdict: Verdict, day: BadDay) -> tuple[list[Column], list[dict
         change = "" if row.difference is None else show_difference(*row.difference[:2], "+")
         rows.append({"policy": row.label, "after": after, "change": change})
         rows[-1] |= {name: row.mean(name) for name in ("value", "tardiness")}
-        rows[-1]["latest"] = clear_cell(row.find_tail()["latest"])
+        rows[-1]["latest"] = clear_cell(row.find_worst())
     return columns, rows

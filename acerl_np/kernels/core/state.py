@@ -131,13 +131,14 @@ EPISODE = describe_record(
 )
 
 # The measures that an objective may weigh come first.
-N_MEASURES, N_OUTCOME_FIELDS = 5, 7
+N_MEASURES, N_OUTCOME_FIELDS = 6, 8
 (
     OUTCOME_MAKESPAN,
     OUTCOME_TARDINESS,
     OUTCOME_LATE,
     OUTCOME_WAITING,
     OUTCOME_EMPTY,
+    OUTCOME_WORST,
     OUTCOME_VALUE,
     OUTCOME_COST,
 ) = range(N_OUTCOME_FIELDS)
@@ -380,7 +381,7 @@ class State(NamedTuple):
         freed : the last tick at which a vehicle left its place
         n_expected, n_processed : entries of `expected` and `processed`
     outcome : ndarray(float64, (B, N_OUTCOME_FIELDS)), nan until finished, see `Outcome`
-        OUTCOME_MAKESPAN, OUTCOME_TARDINESS, OUTCOME_WAITING : s
+        OUTCOME_MAKESPAN, OUTCOME_TARDINESS, OUTCOME_WAITING, OUTCOME_WORST : s
         OUTCOME_LATE, OUTCOME_EMPTY : shares
         OUTCOME_VALUE, OUTCOME_COST : as `Problem.goal` weighs these, shares in percent
     pool : ndarray(int64, (B, M)), waiting tasks in pool order
@@ -614,6 +615,7 @@ class Outcome(NamedTuple):
     late : ndarray(float64, (n_episodes,)), share of the tasks that were late
     waiting : ndarray(float64, (n_episodes,)), s, mean from arrival to pickup
     empty : ndarray(float64, (n_episodes,)), share of the metres driven without a load
+    worst : ndarray(float64, (n_episodes,)), s, how late the latest task was, whatever it weighs
     value, cost : ndarray(float64, (n_episodes,)), what is minimised, and what has a limit
     decisions : ndarray(int64, (n_episodes,))
     busy : ndarray(float64, (n_episodes,)), s with a task, all vehicles together
@@ -625,6 +627,7 @@ class Outcome(NamedTuple):
     late: np.ndarray
     waiting: np.ndarray
     empty: np.ndarray
+    worst: np.ndarray
     value: np.ndarray
     cost: np.ndarray
     decisions: np.ndarray
@@ -646,6 +649,7 @@ def write_outcome(state, b, outcome, episode):
     outcome.late[episode] = state.outcome[b, OUTCOME_LATE]
     outcome.waiting[episode] = state.outcome[b, OUTCOME_WAITING]
     outcome.empty[episode] = state.outcome[b, OUTCOME_EMPTY]
+    outcome.worst[episode] = state.outcome[b, OUTCOME_WORST]
     outcome.value[episode] = state.outcome[b, OUTCOME_VALUE]
     outcome.cost[episode] = state.outcome[b, OUTCOME_COST]
     outcome.decisions[episode] = state.episode[b].n_decisions
@@ -755,6 +759,7 @@ def add_delivery(outcome, weight, done, delay):
     outcome[OUTCOME_TARDINESS] += weight * max(0.0, delay)
     # Deliveries are whole seconds; due times may be off by rounding.
     outcome[OUTCOME_LATE] += weight * (delay > 1e-9)
+    outcome[OUTCOME_WORST] = max(outcome[OUTCOME_WORST], delay)
 
 
 @inner_kernel
