@@ -29,8 +29,11 @@ WEIGHTS = {
 FIVE = (-5.08062, -1.992926, -1.260359, -4.04383, 0.3082357)
 """Weights of `choose_simply`: way to the pickup, loaded way, spare, lateness, waiting."""
 
-BEYOND = 10.0
-"""Waiting tasks for each vehicle beyond which the nearest pair is taken."""
+BEYOND, LATE_COUNTS = 10.0, 2.5
+"""Waiting tasks for each vehicle beyond which the shortest pair is taken; what a late one counts."""
+
+GUARD, LEAST_TIME = 1.0, 4.0
+"""Times as long as a task was given that it may be late; units that it was given at least."""
 
 
 class Vehicle(NamedTuple):
@@ -122,15 +125,26 @@ def keep(found: Mapping[Any, Any], most: int) -> list[Any]:
     return sorted(sorted(found, key=lambda key: (found[key], key))[:most])
 
 
-def choose_nearest(fleet: list[Vehicle], tasks: list[Task], way: Way) -> tuple[int, int]:
-    """Return the idle vehicle and the task that are nearest to each other."""
-    pairs = [
-        (round(way(v, vehicle.site, task.pickup), 9), k, v)
+def relieve(
+    now: float, fleet: list[Vehicle], tasks: list[Task], way: Way, unit: float
+) -> tuple[int, int] | None:
+    """Return the shortest pair where too much waits, or the nearest to an overdue task, if there is one."""
+    late = sum(task.due < now for task in tasks)
+    overdue = {
+        k
         for k, task in enumerate(tasks)
-        for v, vehicle in enumerate(fleet)
-        if vehicle.free == 0.0
-    ]
-    return min(pairs)[2], min(pairs)[1]
+        if now - task.due > GUARD * max(task.due - task.since, LEAST_TIME * unit)
+    }
+    is_crowded = len(tasks) + (LATE_COUNTS - 1.0) * late > BEYOND * len(fleet)
+    pairs = []
+    for k, task in enumerate(tasks):
+        for v, vehicle in enumerate(fleet):
+            if vehicle.free == 0.0 and (is_crowded or k in overdue):
+                empty, ride = way(v, vehicle.site, task.pickup), task.handling
+                ride += way(v, task.pickup, task.delivery)
+                length = empty + 0.5 * ride if is_crowded else empty
+                pairs.append((round(length, 9), round(empty, 9), k, v))
+    return min(pairs)[:1:-1] if pairs else None
 
 
 def choose(
@@ -147,8 +161,9 @@ def choose(
     24 and 12 are looked at that come first for each other, and 24 pairs.
     """
     idle = [v for v, vehicle in enumerate(fleet) if vehicle.free == 0.0]
-    if len(tasks) > BEYOND * len(fleet):
-        return choose_nearest(fleet, tasks, way)
+    relief = relieve(now, fleet, tasks, way, unit)
+    if relief is not None:
+        return relief
     plan = Plan(now, dict(enumerate(fleet)), dict(enumerate(tasks)), way, unit)
     first = {k: min(plan.rate(v, fleet[v], k) for v in idle) for k in plan.tasks}
     plan.tasks = {k: tasks[k] for k in keep(first, 24)}
@@ -170,8 +185,9 @@ def choose_simply(
     now: float, fleet: list[Vehicle], tasks: list[Task], way: Way, unit: float
 ) -> tuple[int, int]:
     """Return which idle vehicle takes which task, by five features of the pairs alone."""
-    if len(tasks) > BEYOND * len(fleet):
-        return choose_nearest(fleet, tasks, way)
+    relief = relieve(now, fleet, tasks, way, unit)
+    if relief is not None:
+        return relief
     scores = {}
     for v, vehicle in enumerate(fleet):
         for k, task in enumerate(tasks):

@@ -187,6 +187,8 @@ def run_part(part: Part) -> tuple[dict[str, Any], list[Row]]:
         rows += play(part, judge, players)
     weights = dict(zip(policy.features, policy.theta.tolist(), strict=True))
     made = {"set": part.name, "weights": weights, "beyond": policy.beyond, "seed": part.seed}
+    if policy.guard is not None:
+        made |= {"relief": policy.relief, "guard": policy.guard}
     return made if part.label == GENERAL else {**made, "set": part.label}, rows
 
 

@@ -13,8 +13,10 @@ def choose(slow, rule):
     idle = sum(vehicle.status == full.IDLE for vehicle in slow.vehicles)
 
     def measure(v, k):
-        way = naive_index.true_way(slow.floor, slow.vehicles[v], slow.waiting[k].pickup)
-        return full.round9(way), 0.0
+        vehicle, task = slow.vehicles[v], slow.waiting[k]
+        ride = naive_index.drive(slow.floor, task.pickup, task.delivery, vehicle.speed)
+        way = naive_index.true_way(slow.floor, vehicle, task.pickup)
+        return full.round9(way), 0.0, ride + task.handling
 
     return choose_of(naive_index.pairs(slow), slow.waiting, rule, idle, measure)
 
@@ -22,14 +24,15 @@ def choose(slow, rule):
 def choose_of(pairs, pool, rule, n_free, measure):
     """Which of the possible pairs (vehicle, position in the pool) a baseline takes first.
 
-    measure : seconds of a pair's approach, and until its task is ready
+    measure : seconds of a pair's approach, until its task is ready, and of its loaded way
     """
 
     def order(pair):
-        (v, k), (approach, ready) = pair, measure(*pair)
+        (v, k), (approach, ready, ride) = pair, measure(*pair)
         task, near = pool[k], (max(approach, ready), approach)
         return {
             "nearest": (*near, k, v),
+            "shortest": (full.round9(near[0] + 0.5 * ride), near[0], k, v),
             "fcfs-nearest": (task.arrival, k, *near, v),
             "edd-nearest": (task.due, k, *near, v),
             "opentcs": (v, task.due, task.arrival, *near, k)

@@ -22,6 +22,7 @@ RULES = {
     "fcfs-nearest": "the task that came first, and the vehicle nearest to it",
     "edd-nearest": "the task that is due first, and the vehicle nearest to it",
     "opentcs": "the order of openTCS's default dispatcher: by due time, then age, then approach",
+    "shortest": "the vehicle and the task of the least approach and half of the loaded way, for overload",
     "assignment": "all idle vehicles at once: the least sum of approaches, less 0.3 s a second waited",
 }
 OWN = {

@@ -24,15 +24,13 @@ from acerl_np.policies.index import IndexPolicy, move_thresholds
 from acerl_np.policies.lookahead import Lookahead, are_apart
 from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
-from acerl_np.policies.rules import RULES, RulePolicy
+from acerl_np.policies.rules import RULE_NAMES, RULE_NUMBERS, RulePolicy
 from acerl_np.problem import choices, interface
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_live_problem
 from acerl_np.simulation.scene import Scene
 from acerl_np.support.errors import PolicyError
 from acerl_np.support.sharing import Exclusive
-
-RULE_NAMES = {number: name for name, number in RULES.items()}
 
 FIRST_STEPS, TURN = 8, 1e-4
 """Decisions within futures before the first look at the clock, and s between two looks from there on."""
@@ -245,7 +243,7 @@ class LiveDecider:
             return None
         if isinstance(self.policy, OwnPolicy):
             return Explanation(self.policy.form, "", ())
-        chosen = found.vehicle, found.position, RULES.get(found.rule, -1)
+        chosen = found.vehicle, found.position, RULE_NUMBERS.get(found.rule, -1)
         reason = explain_choice(self._decider, board.problem, board.state, 0, chosen)
         names = {task.row: name for name, task in board.tasks.items()}
         vehicles = board.layout.vehicles

@@ -24,7 +24,7 @@ SETS = {"late": Goal(SHIFT), "makespan": PAPER}
 
 @cache
 def read_sets() -> dict[str, dict[str, Any]]:
-    """Return each set: its weights by feature, from how much waiting on a baseline decides, its seed."""
+    """Return each set: its weights by feature, what relieves it, its seed."""
     return dict(json.loads(FILE.read_text(encoding="utf-8")))
 
 
@@ -32,7 +32,8 @@ def read_sets() -> dict[str, dict[str, Any]]:
 def make_general(name: str) -> IndexPolicy:
     """Return the policy of a set of weights."""
     own = read_sets()[name]
-    return IndexPolicy.of_weights(**own["weights"]).switch(own["beyond"])
+    relief = {key: own[key] for key in ("beyond", "relief", "guard") if key in own}
+    return IndexPolicy.of_weights(**own["weights"])._change(**relief)
 
 
 def find_set(instances: Sequence[Instance] = (), goal: Goal | None = None) -> str:

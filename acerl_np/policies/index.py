@@ -30,7 +30,7 @@ from acerl_np.kernels.dispatching.index import N_INDEX_FEATURES, N_WAIT_FEATURES
 from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs
-from acerl_np.policies.rules import BASELINES, RULES, find_policy_name
+from acerl_np.policies.rules import PAIRING, RULES, find_policy_name
 from acerl_np.problem.choices import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import set_commitment
@@ -115,11 +115,11 @@ EXPECTED = f"some of {', '.join(KNOWN)}, or functions with @acerl_np.feature"
 START = {"approach": -1.0, "current": 1.0, "wait": -5.0}
 """Weights of the start: about the baseline nearest, which seldom calls a vehicle back and hardly waits."""
 
-LATE, SWITCH = ("commitment", "max_changes"), ("beyond", "relief")
+LATE, RELIEF = ("commitment", "max_changes"), ("beyond", "relief", "guard")
 """What a file holds only where it is told."""
 
 BEYOND = Field(float, 0.0, 1e6, above=True, optional=True)
-"""Tasks that wait for each vehicle."""
+"""Tasks that wait for each vehicle, and times as long as a task was given that it may be late."""
 
 THRESHOLD_STEP = 0.2
 """Share of a battery above its critical level by which a weight of 1 moves a threshold."""
@@ -285,7 +285,11 @@ class IndexPolicy(AnyPolicy):
     beyond : float, optional
         Tasks that wait for each vehicle beyond which `relief` decides; by default it never does.
     relief : str
-        A baseline, one of `BASELINES`.
+        One of `PAIRING`.
+    guard : float, optional
+        A task that is late by more than `guard` times the time that it was given goes first, to the free
+        vehicle that is there soonest, unless `relief` decides; and of what waits beyond, a late task counts
+        as 2.5. By default there is no guard.
     origin : Origin, optional
         Where it was trained.
 
@@ -329,11 +333,13 @@ class IndexPolicy(AnyPolicy):
         max_changes: int = MAX_CHANGES,
         beyond: float | None = None,
         relief: str = "nearest",
+        guard: float | None = None,
         origin: Origin | None = None,
     ) -> None:
         self.features = check_features(features)
         self.beyond = BEYOND.read("beyond", beyond, PolicyError)
-        self.relief = find_policy_name(relief, BASELINES)
+        self.guard = BEYOND.read("guard", guard, PolicyError)
+        self.relief = find_policy_name(relief, PAIRING)
         self.planned_breakdowns = bool(planned_breakdowns)
         if commitment is not None:
             self.commitment = COMMITMENT.read("commitment", commitment, PolicyError)
@@ -365,17 +371,22 @@ class IndexPolicy(AnyPolicy):
         """Return this policy with other weights."""
         return self._change(theta=theta)
 
-    def switch(self, beyond: float | None, relief: str = "nearest") -> IndexPolicy:
-        """Return this policy with a baseline that decides beyond so many waiting tasks a vehicle.
+    def switch(
+        self, beyond: float | None, relief: str = "nearest", guard: float | None = None
+    ) -> IndexPolicy:
+        """Return this policy with a rule that decides beyond so many waiting tasks a vehicle, and a guard.
 
-        What is learned on normal days fails where tasks pile up; a baseline then bears more.
+        What is learned on normal days fails where tasks pile up; a rule then bears more. And it abandons
+        single tasks, as one that is late counts once however late it is.
 
         Parameters
         ----------
         beyond : float or None
             Tasks that wait for each vehicle of the fleet, above 0; None: the policy decides alone.
         relief : str
-            Which of `BASELINES` decides then.
+            Which of `PAIRING` decides then.
+        guard : float or None
+            Times as long as it was given that a task may be late before it goes first; None: it never does.
 
         Returns
         -------
@@ -384,12 +395,12 @@ class IndexPolicy(AnyPolicy):
         Raises
         ------
         PolicyError
-            If there is no such baseline, or the number is not usable.
+            If there is no such rule, or a number is not usable.
         """
-        return self._change(beyond=beyond, relief=relief)
+        return self._change(beyond=beyond, relief=relief, guard=guard)
 
     def _change(self, **changes: Any) -> IndexPolicy:
-        names = "theta", "features", "planned_breakdowns", "origin", *LATE, *SWITCH
+        names = "theta", "features", "planned_breakdowns", "origin", *LATE, *RELIEF
         return IndexPolicy(**{**{name: getattr(self, name) for name in names}, **changes})
 
     def __repr__(self) -> str:
@@ -405,18 +416,20 @@ class IndexPolicy(AnyPolicy):
         if self.commitment is not None:
             problem = set_commitment(problem, self.commitment, self.max_changes)
         make = seat_index(self.index, self.features, problem, greedy)
-        if self.beyond is None:
+        if self.beyond is self.guard is None:
             return problem, make
-        rule, beyond = RULES[self.relief], self.beyond
+        rule, told = RULES[self.relief], {"threshold": self.beyond, "guard": self.guard}
+        own = {name: value for name, value in told.items() if value is not None}
         return problem, lambda: make()._replace(
-            threshold=beyond, fallback=make_baseline_decider(rule, problem)
+            fallback=make_baseline_decider(rule, problem), **own
         )
 
     def _pack(self) -> dict[str, np.ndarray]:
         told = () if self.commitment is None else LATE
-        told = told if self.beyond is None else (*told, *SWITCH)
+        told = told if self.beyond is self.guard is None else (*told, *RELIEF)
+        known = {name: x for name in told if (x := getattr(self, name)) is not None}
         return {
-            **{name: np.array(getattr(self, name)) for name in told},
+            **{name: np.array(x) for name, x in known.items()},
             "theta": self.theta,
             "features": np.frombuffer("\n".join(self.features).encode(), np.uint8),
             "planned_breakdowns": np.array(self.planned_breakdowns),
@@ -430,7 +443,7 @@ class IndexPolicy(AnyPolicy):
             expected = "features: not text; the file holds no policy of this format"
             raise PolicyError(expected) from error
         features = [find_feature(x) if is_own_name(x) else x for x in text.split("\n")]
-        told = {name: arrays[name].tolist() for name in (*LATE, *SWITCH) if name in arrays}
+        told = {name: arrays[name].tolist() for name in (*LATE, *RELIEF) if name in arrays}
         return cls(
             arrays["theta"],
             features=features,

@@ -15,7 +15,7 @@ from acerl_np.kernels.rollout.futures import Ahead
 from acerl_np.kernels.rollout.trace import rate_tasks
 from acerl_np.policies.index import find_by_number
 from acerl_np.policies.own import FUNCTIONS
-from acerl_np.policies.rules import RULES
+from acerl_np.policies.rules import RULE_NAMES
 from acerl_np.problem.goal import MEASURES, find_unit, write_objective
 from acerl_np.simulation.trace import Alternative, Outlook, Part, Reason
 
@@ -37,10 +37,10 @@ COMPARED = {
     "edd-nearest": "due, s",
     "opentcs": "due, s",
     "assignment": "approach less 0.3 of the waiting, s",
+    "shortest": "approach and half of the loaded way, s",
+    "overdue": "approach, s",
 }
 """What each rule compares first. LWT and AHP take the largest, the others the smallest."""
-
-RULE_NAMES = {number: name for name, number in RULES.items()}
 
 
 def explain_choice(
@@ -54,7 +54,7 @@ def explain_choice(
         return _compare_futures(decider, state, b)
     name, task = RULE_NAMES.get(rule, ""), int(state.pool[b, position])
     if isinstance(decider, D.IndexDecider) and isinstance(decider.fallback, D.BaselineDecider):
-        decider = decider.fallback if rule >= 0 else decider  # too much waits
+        decider = decider.fallback if rule >= 0 else decider  # which relieves it
     if isinstance(decider, D.IndexDecider):
         pairs, n = decider.pairs, _count_pairs(decider)
         tasks = state.pool[b, pairs.position[:n]]

@@ -22,9 +22,14 @@ RULES = {
     "edd-nearest": baselines.EDD_NEAREST,
     "opentcs": baselines.OPENTCS,
     "assignment": baselines.ASSIGNMENT,
+    "shortest": baselines.SHORTEST,
 }
 """Policies by name: a vehicle drawn uniformly from the free ones, then the rule picks its task. MIX
-draws one of the first four rules as well, Random draws the task; `BASELINES` draw nothing."""
+draws one of the first four rules as well, Random draws the task; `PAIRING` draw nothing."""
+
+RULE_NUMBERS = {**RULES, "overdue": baselines.OVERDUE}
+RULE_NAMES = {number: name for name, number in RULE_NUMBERS.items()}
+"""Of what decisions are by; "overdue" is the guard of an index policy."""
 
 BASELINES = ("nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment")
 """What a control system does without learning; they choose the vehicle, too, and are none of the paper's.
@@ -43,6 +48,9 @@ assignment
     As many pairs as can be, all at once, with the least sum of approaches, s, less 0.3 s for each second
     that a task has waited. One pair is decided after the other; each decision solves the rest again.
 """
+
+PAIRING = (*BASELINES, "shortest")
+"""Rules that choose the vehicle, too; the last is for overload: of the approach and half the loaded way."""
 
 POLICY_NAMES = (*RULES,)
 
@@ -72,13 +80,13 @@ class RulePolicy(BasePolicy):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.recalls = name in BASELINES
+        self.recalls = name in PAIRING
 
     def __repr__(self) -> str:
         return repr(self.name)
 
     def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         rule = RULES[self.name]
-        if self.name in BASELINES:
+        if self.name in PAIRING:
             return problem, lambda: make_baseline_decider(rule, problem)
         return problem, lambda: RuleDecider(rule)

@@ -15,7 +15,7 @@ from acerl_np.support.fields import refuse
 from acerl_np.support.trust import is_own_name, read_kept
 from acerl_np.training.settings import ALONE, AUTO, BEST, Preset, Settings
 
-USUAL_BEYOND, USUAL_WAITING = 8.0, 0.02
+USUAL_BEYOND, USUAL_GUARD, USUAL_WAITING = 8.0, 1.0, 0.02
 """Waiting tasks for each vehicle, and the weight of a second of waiting, where records are shifts."""
 
 
@@ -90,8 +90,9 @@ class Config(Settings):
         changes: dict[str, Any] = {}
         if self.objective is None:
             changes["objective"] = SHIFT if are_shifts(instances) else Goal.objective
-        if self.form == "index" and self.beyond == AUTO and are_shifts(instances):
-            changes["beyond"] = USUAL_BEYOND
+        if self.form == "index" and are_shifts(instances):
+            usual = {"beyond": USUAL_BEYOND, "guard": USUAL_GUARD}
+            changes |= {name: x for name, x in usual.items() if getattr(self, name) == AUTO}
         is_shift = SHIFT in (self.objective, changes.get("objective"))
         if self.waiting_weight is None and is_shift and are_shifts(instances):
             changes["waiting_weight"] = USUAL_WAITING

@@ -135,6 +135,8 @@ class IndexParametrisation:
             self.problem = set_commitment(self.problem, "pickup", config.max_changes)
         if not isinstance(config.beyond, str):
             self.how["beyond"] = config.beyond
+        if not isinstance(config.guard, str):
+            self.how |= {"guard": config.guard, "relief": "shortest"}
         self.begins = find_set(instances, config.goal) if config.start == "general" else ""
         self.origin = Origin.of(instances, goal=config.goal)
 

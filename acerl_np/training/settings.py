@@ -70,6 +70,7 @@ class BeyondField(Field):
 
 
 AUTO, NEVER = "auto", "none"
+BEYOND = BeyondField(float, 0.0, 1e6, above=True, expected=f"a number above 0, {AUTO} or {NEVER}")
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
 
 ALONE = {
@@ -84,7 +85,7 @@ ALONE = {
     ),
     "index": (
         *("spread", "planned_breakdowns", "features", "commitment", "max_changes", "may_wait"),
-        *("tune_charging", "beyond", "start"),
+        *("tune_charging", "beyond", "guard", "start"),
     ),
 }
 """Settings that the other form of policy does not have; they may be given their defaults."""
@@ -173,8 +174,11 @@ class Settings(Options):
         Whether the battery thresholds resume, good and full are trained with the weights of an index
         policy.
     beyond : float, "auto" or "none"
-        Waiting tasks for each vehicle above which nearest decides instead of an index policy; none: never.
-        auto: 8 on shifts, else never.
+        Waiting tasks for each vehicle above which shortest (without a guard: nearest) decides instead of an
+        index policy; none: never. auto: 8 on shifts, else never.
+    guard : float, "auto" or "none"
+        A task goes first if it is late by more than this many times its time from arrival to due; none:
+        never. auto: 1 on shifts, else never.
     waiting_weight : float or None
         Weight of a second of mean waiting, added to the objective in training but not in reports. By
         default 0.02 where late+0.05*tardiness is the objective of shifts, else 0.
@@ -211,7 +215,7 @@ class Settings(Options):
         Time after which an episode is stopped; a member that has not finished ranks worst.
     """
 
-    added = ("noise_rank", "beyond", "start", "waiting_weight")
+    added = ("noise_rank", "beyond", "guard", "start", "waiting_weight")
 
     form: FormName = option("network", Field(get_args(FormName)))
     generations: int = option(128, Field(int, 0, 10_000_000))
@@ -242,10 +246,8 @@ class Settings(Options):
     max_changes: int = option(MAX_CHANGES, CHANGES)
     may_wait: bool = option(False, Field(bool))
     tune_charging: bool = option(False, Field(bool))
-    beyond: float | str = option(
-        AUTO,
-        BeyondField(float, 0.0, 1e6, above=True, expected=f"a number above 0, {AUTO} or {NEVER}"),
-    )
+    beyond: float | str = option(AUTO, BEYOND)
+    guard: float | str = option(AUTO, BEYOND)
     waiting_weight: float | None = option(None, Field(float, 0.0, 1e6, optional=True))
     start: StartName = option("nearest", Field(get_args(StartName)))
     shaping: Shaping = option("standardised", FIELDS["shaping"])

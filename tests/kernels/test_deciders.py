@@ -27,7 +27,7 @@ from acerl_np.kernels.networks.network import make_network
 from acerl_np.kernels.rollout.episodes import decide_rows
 from acerl_np.policies.index import NAMES, build_index
 from acerl_np.policies.network import initial_parameters
-from acerl_np.policies.rules import BASELINES, RULES
+from acerl_np.policies.rules import PAIRING, RULES
 from acerl_np.problem.interface import number_rules
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
@@ -126,7 +126,7 @@ def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
     play_beside(world, deciders.RuleDecider(rule), key, choose)
 
 
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", PAIRING)
 @settings(max_examples=80 if JIT else 6)
 @given(worlds() | worlds(floors(quickest=True)))
 def test_baselines_compare_pairs(name, world):

@@ -167,7 +167,7 @@ def check_pair(fast, seen, rule):
 
     def measure(v, k):
         task = seen.pool[k]
-        return full.round9(seen.find_way(v, task)[1]), seen.slow.ready_in(task)
+        return full.round9(seen.find_way(v, task)[1]), seen.slow.ready_in(task), 0.0
 
     names = {task.name: k for k, task in enumerate(seen.pool)}
     pairs = [(v, names[name]) for v, name in seen.slow.candidates()]

@@ -14,7 +14,7 @@ import acerl_np
 from acerl_np import Dispatcher, Layout, load_instance, load_layout
 from acerl_np.kernels.core.random import EVALUATION, derive_key
 from acerl_np.live import events as E
-from acerl_np.policies.rules import BASELINES, RULES
+from acerl_np.policies.rules import PAIRING, RULES
 from acerl_np.support.errors import EventError, InputError, PolicyError
 
 
@@ -65,14 +65,14 @@ def index_policy():
     ("form", "instance", "rules"),
     [
         *(("network", f"DMH-{k}", None) for k in ["01", "06", "12"][: 1 + 2 * JIT]),
-        *((rule, "DMH-03", {rule}) for rule in RULES if rule not in ("MIX", *BASELINES)),
+        *((rule, "DMH-03", {rule}) for rule in RULES if rule not in ("MIX", *PAIRING)),
         ("MIX", "DMH-03", {"FCFS", "EDD", "NVF", "STD"}),
         *(
             (index_policy(), quiet(f"DMH-{k}"), {"index"})
             for k in ["01", "06", "12"][: 1 + 2 * JIT]
         ),
         # A dispatcher does not know where between two sites a vehicle has halted.
-        *((rule, quiet("DMH-03"), {rule}) for rule in BASELINES),
+        *((rule, quiet("DMH-03"), {rule}) for rule in PAIRING),
         (Nearest(), quiet("DMH-03"), {"own"}),
         (Asking(index_policy()), quiet("DMH-06"), {"own"}),
         *(

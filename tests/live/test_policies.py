@@ -123,3 +123,21 @@ def test_lines_have_the_clock_on_the_wall_and_nothing_comes_of_it(tmp_path, monk
             assert again.tasks() == told and again.time == 4.0
             found.append([x[:2] for x in again.decide(4.0)])
     assert found[0] == found[1]
+
+
+def test_a_guard_decides_live_and_a_restart_repeats_it(tmp_path):
+    log, guarded = tmp_path / "day.jsonl", NEAR.switch(9.0, "shortest", 1.0)
+    with acerl_np.Dispatcher(LAYOUT, guarded, audit=log, explain=True) as dispatcher:
+        for k, site in enumerate(("st1", "st2", "st3")):
+            dispatcher.feed(E.TaskArrived(900.0 * (k > 0), f"t{k}", site, "st5", 30.0))
+        first, *others = dispatcher.decide(900.0)
+        assert (first.task, first.rule) == ("t0", "overdue")
+        assert {order.rule for order in others} == {"index"} and first.reason.by == "overdue"
+        assert {option.task for option in first.reason.options} == {"t0"}
+        found = dispatcher.tasks()
+    with acerl_np.Dispatcher.recover(LAYOUT, guarded, audit=log) as again:
+        assert again.tasks() == found
+    rules = [
+        line["rule"] for line in map(json.loads, log.read_text().splitlines()) if "rule" in line
+    ]
+    assert rules[0] == "overdue"

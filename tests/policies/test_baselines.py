@@ -50,6 +50,7 @@ def play(name, vehicles, rows, **keys):
         "fcfs-nearest": [("q", "a"), ("p", "b")],
         "edd-nearest": [("q", "b"), ("p", "a")],
         "opentcs": [("q", "b"), ("p", "a")],
+        "shortest": [("q", "b"), ("p", "a")],
         "assignment": [("p", "b"), ("q", "a")],  # 12 s and 10 s at once, the first vehicle's first
     }.items(),
 )

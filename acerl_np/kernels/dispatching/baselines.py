@@ -18,6 +18,15 @@ from acerl_np.support.compiled import inner_kernel, kernel
 NEAREST, FCFS_NEAREST, EDD_NEAREST, OPENTCS, ASSIGNMENT = range(drawn.RANDOM + 1, drawn.RANDOM + 6)
 """Rules besides those of `rules.py` and `drawn.py`."""
 
+SHORTEST, OVERDUE = ASSIGNMENT + 1, ASSIGNMENT + 2
+"""Rules that relieve an index policy: of overload, and of tasks that are overdue."""
+
+LOADED_WEIGHT = 0.5
+"""Share of the loaded way that SHORTEST adds to the approach."""
+
+LEAST_TIME = 4.0
+"""Units of time that a task was given at least, when it is asked whether it is overdue."""
+
 WAITING_WEIGHT = 0.3
 """s of approach that ASSIGNMENT gives for each second that a task has waited."""
 
@@ -35,8 +44,12 @@ def rate_pair(problem, state, b, rule, scarce, v, k, task):
     approach = S.round_sum(ways.time_way(problem, state, b, v, np.int64(-1), pickup))
     seconds = max(approach, S.find_ready_in(problem, state, b, task))
     place, arrival = np.float64(k), S.find_ready(problem, state, b, task)
-    if rule == NEAREST:
+    if rule in (NEAREST, OVERDUE):
         return seconds, (seconds, approach, place, 0.0, 0.0)
+    if rule == SHORTEST:
+        loaded = ways.time_loaded(problem, state.episode[b].instance, v, task)
+        value = S.round_sum(seconds + LOADED_WEIGHT * loaded)
+        return value, (value, seconds, place, 0.0, 0.0)
     if rule == FCFS_NEAREST:
         return arrival, (arrival, place, seconds, approach, 0.0)
     if rule == ASSIGNMENT:
@@ -52,13 +65,21 @@ def rate_pair(problem, state, b, rule, scarce, v, k, task):
 
 
 @inner_kernel
-def compare_pairs(problem, state, b, decider):
+def is_overdue(problem, state, b, task, guard):
+    """Whether a task is late by more than `guard` times the time that it was given."""
+    i = state.episode[b].instance
+    given = max(problem.record[i, task].expiry, LEAST_TIME * problem.unit[i].seconds)
+    return state.episode[b].time - S.find_due(problem, state, b, task) > guard * given
+
+
+@inner_kernel
+def compare_pairs(problem, state, b, decider, rule, guard):
     """Write the value of each pair; return vehicle and pool position of the best, by `rate_pair`.
 
-    The first of equals by vehicle, then by place in the pool; -1 twice without a pair.
+    The first of equals by vehicle, then by place in the pool; -1 twice without a pair. OVERDUE compares the
+    tasks that `is_overdue` finds.
     """
     i = state.episode[b].instance
-    rule = decider.rule
     scarce = offers.count_free(problem, state, b) < state.episode[b].pool_size
     best_v, best_k = np.int64(-1), np.int64(-1)
     best = (np.inf, np.inf, np.inf, np.inf, np.inf)
@@ -69,6 +90,8 @@ def compare_pairs(problem, state, b, decider):
             task = state.pool[b, k]
             decider.value[v, k] = np.inf
             if not free or not offers.is_offered(problem, state, b, v, task, priority):
+                continue
+            if rule == OVERDUE and not is_overdue(problem, state, b, task, guard):
                 continue
             value, own = rate_pair(problem, state, b, rule, scarce, v, k, task)
             decider.value[v, k] = value
@@ -154,7 +177,7 @@ def choose_assigned(problem, state, b, decider):
 @inner_kernel
 def choose_by_baseline(problem, state, b, decider):
     """Return what `deciders.decide` returns, by a baseline; `decider.value` then holds what it compared."""
-    v, k = compare_pairs(problem, state, b, decider)
+    v, k = compare_pairs(problem, state, b, decider, decider.rule, np.inf)
     if decider.rule == ASSIGNMENT:
         if problem.instance[state.episode[b].instance].max_changes >= 0:
             add_later(problem, state, b, decider)

@@ -15,6 +15,7 @@ from acerl_np.kernels.core import random
 from acerl_np.kernels.core import state as S
 from acerl_np.kernels.core.matching import Matching, allocate_matching
 from acerl_np.kernels.dispatching import baselines, drawn, observation
+from acerl_np.kernels.dispatching.baselines import OVERDUE
 from acerl_np.kernels.dispatching.index import Index, Pairs, allocate_pairs, decide_by_index
 from acerl_np.kernels.dispatching.own import OwnDecider, decide_by_own
 from acerl_np.kernels.dispatching.rules import PAPER_RULES, select_task
@@ -26,6 +27,9 @@ from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
 
 NOTHING = np.int64(-1), np.int64(-1), np.int64(-1)
 """What is chosen where no vehicle has a choice."""
+
+LATE_COUNTS = 2.5
+"""Waiting tasks for which one that is late counts in the measure of overload."""
 
 NO_RULE = np.int64(-1)
 """In place of a rule where a task was chosen without one."""
@@ -63,6 +67,7 @@ class IndexDecider(NamedTuple):
     indices : Index
     pairs : Pairs
     threshold : float, tasks that wait for each vehicle beyond which `fallback` decides
+    guard : float, times as long as it was given that a task may be late before it goes first
     fallback : BaselineDecider, or () for none
     """
 
@@ -70,6 +75,7 @@ class IndexDecider(NamedTuple):
     indices: Index
     pairs: Pairs
     threshold: float = np.inf
+    guard: float = np.inf
     fallback: BaselineDecider | tuple[()] = ()
 
 
@@ -199,11 +205,25 @@ def make_index_decider(index: Index, problem: S.Problem, greedy: bool) -> IndexD
 
 
 def fall_back(problem, state, b, decider, chosen):
-    """Return what the fallback decides where too many tasks wait for each vehicle, else `chosen`."""
+    """Return what the fallback decides where too many tasks wait for each vehicle, else `chosen`.
+
+    With a guard a task that is late already counts as `LATE_COUNTS` there, and else one that is overdue goes
+    first, to the free vehicle that is there soonest.
+    """
     n_vehicles = problem.instance[state.episode[b].instance].n_vehicles
-    if state.episode[b].pool_size <= decider.threshold * n_vehicles:
-        return chosen
-    return baselines.choose_by_baseline(problem, state, b, decider.fallback)
+    waiting, overdue, own = np.float64(state.episode[b].pool_size), False, decider.fallback
+    if decider.guard < np.inf:
+        for task in state.pool[b, : state.episode[b].pool_size]:
+            if S.find_due(problem, state, b, task) < state.episode[b].time:
+                waiting += LATE_COUNTS - 1.0
+                overdue |= baselines.is_overdue(problem, state, b, task, decider.guard)
+    if waiting > decider.threshold * n_vehicles:
+        return baselines.choose_by_baseline(problem, state, b, own)
+    if overdue:
+        v, k = baselines.compare_pairs(problem, state, b, own, OVERDUE, decider.guard)
+        if v >= 0:
+            return v, k, np.int64(OVERDUE)
+    return chosen
 
 
 def _find_fallback(problem, state, b, decider, chosen):
@@ -218,7 +238,7 @@ choose_by_type(fall_back, _find_fallback)
 
 @inner_kernel
 def decide_by_function(problem, state, b, decider, row, key, decision):
-    """Decide as `decide`, by an index function, or by its fallback where too much waits."""
+    """Decide as `decide`, by an index function, or by what relieves it."""
     chosen = decide_by_index(problem, state, b, decider, row, key, decision)
     return fall_back(problem, state, b, decider, chosen)
 

@@ -22,7 +22,7 @@ from acerl_np.kernels.motion.offers import find_priority, is_free, is_offered
 from acerl_np.support.callbacks import N_WORDS, call_own
 from acerl_np.support.compiled import compile_inner, inner_kernel
 
-OWN = np.int64(RANDOM + 6)
+OWN = np.int64(RANDOM + 8)
 """In place of a rule's number where a user's rule has chosen."""
 
 
