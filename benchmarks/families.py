@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 
 class Problem(NamedTuple):
-    """A function of a point that returns the value and the constraints g <= 0, to be minimised."""
+    """A function of a point: value to minimise, constraints g <= 0; with a tolerance one equality."""
 
     evaluate: Callable[[np.ndarray], tuple[float, list[float]]]
     optimum: float
@@ -24,6 +24,7 @@ class Problem(NamedTuple):
     bounds: tuple[np.ndarray, np.ndarray] | None = None
     integers: tuple[int, ...] = ()
     constrained: bool = True
+    tolerance: float = 0.0
 
 
 def draw_hessian(rng: np.random.Generator, n: int, condition: float) -> np.ndarray:
@@ -85,10 +86,11 @@ def shares(rng: np.random.Generator, n: int, most: float) -> Problem:
         low, high = (middle, high) if give(middle).sum() > edge else (low, middle)
 
     def evaluate(x: np.ndarray) -> tuple[float, list[float]]:
-        return float(weights @ np.square(x - wanted)), [abs(float(x.sum()) - 1.0) - 1e-4]
+        return float(weights @ np.square(x - wanted)), [float(x.sum()) - 1.0]
 
     box = np.zeros(n), np.full(n, most)
-    return Problem(evaluate, evaluate(give(high))[0], rng.uniform(0, most, n), most / 5, box)
+    start = rng.uniform(0, most, n)
+    return Problem(evaluate, evaluate(give(high))[0], start, most / 5, box, tolerance=1e-4)
 
 
 def rosenbrock(x: np.ndarray) -> float:
@@ -106,12 +108,9 @@ def valley(rng: np.random.Generator, n: int, band: float) -> Problem:
         minimize(rosenbrock, x, constraints=edge, method="SLSQP", options=options) for x in tries
     ]
     least = min(one.fun for one in found if one.success)
-    return Problem(
-        lambda x: (rosenbrock(x), [abs(float(x @ x) - 1.0) - band]),
-        least,
-        rng.uniform(-2, 2, n),
-        0.5,
-    )
+    start = rng.uniform(-2, 2, n)
+    ring = lambda x: (rosenbrock(x), [float(x @ x) - 1.0])  # noqa: E731
+    return Problem(ring, least, start, 0.5, tolerance=band)
 
 
 def knapsack(rng: np.random.Generator, items: int, most: int = 1) -> Problem:

@@ -7,8 +7,6 @@
 Other optimisers are optional: pip install -e '.[cma,pymoo]' coco-experiment. Runs that a CSV has are not run
 again: --keep FILE, by default docs/results/evolution-against-cma.csv and cec2006.csv.
 
-docs/evolution.md tells what the suites and the session are, and how runs are judged.
-
 pycma: `optimize` beside pycma, on one budget, on problems of `designs.py`, `families.py` and COCO.
 Both begin at the same point with the same sigma, by default a random one and a fifth of the box. On bbob both
 may begin again nine times. On active, drawn, named `optimize` may so, too, and pycma begins again until its
@@ -50,6 +48,8 @@ from script import add_rows, make_parser, read_rows
 
 from acerl_np.evolution import Evolution, Stops, optimize
 
+TOLERANCE = 1e-4
+"""Of equalities, but for problems with one of their own."""
 RESULTS = Path(__file__).parents[1] / "docs/results"
 
 Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -67,7 +67,7 @@ class Counter:
         self, evaluate: Evaluate, budgets: tuple[int, ...], target: float, equalities: int = 0
     ) -> None:
         self._evaluate, self.budgets, self.target = evaluate, budgets, target
-        self.equalities = equalities
+        self.equalities, self.tolerance = equalities, TOLERANCE
         self.used = self.solved = 0
         self.best = np.full(len(budgets), math.inf)
         self._point, self._known = b"", (math.nan, np.empty(0))
@@ -99,20 +99,15 @@ class Counter:
             self._point, self._known = point.tobytes(), (float(f[0]), g[0])
         return self._known
 
-    def value(self, x: np.ndarray) -> float:
-        return self.look(x)[0]
-
-    def bound(self, g: np.ndarray, *, sides: bool = False) -> np.ndarray:
-        """Return constraints with each equality as `abs(h) - TOLERANCE`, or as two inequalities."""
+    def bound(self, g: np.ndarray) -> np.ndarray:
+        """Return constraints with each equality as two inequalities, as pycma's documentation advises."""
         g, h = np.split(g, [g.shape[-1] - self.equalities], axis=-1)
-        both = [h - TOLERANCE, -h - TOLERANCE] if sides else [np.abs(h) - TOLERANCE]
-        return np.concatenate([g, *both], axis=-1)
+        return np.concatenate([g, h - self.tolerance, -h - self.tolerance], axis=-1)
 
-    def constraints(self, x: np.ndarray) -> list[float]:
-        return self.bound(self.look(x)[1]).tolist()
-
-    def constraints_of_pycma(self, x: np.ndarray) -> list[float]:
-        return self.bound(self.look(x)[1], sides=True).tolist()
+    def split(self, x: np.ndarray, *, equal: bool) -> np.ndarray:
+        """Return the equalities of a point, or its other constraints."""
+        g = self.look(x)[1]
+        return np.split(g, [len(g) - self.equalities])[equal]
 
 
 def alone(evaluate: Callable[[np.ndarray], tuple[float, Any]]) -> Evaluate:
@@ -148,6 +143,7 @@ class Task(NamedTuple):
     theirs: dict[str, Any] | None = None
     equalities: int = 0
     judge: Callable[[np.ndarray], float] | None = None
+    tolerance: float = TOLERANCE
 
 
 class Row(NamedTuple):
@@ -163,12 +159,15 @@ class Row(NamedTuple):
 
 def run_ours(task: Task, counter: Counter, seed: int) -> np.ndarray:
     """Search by `optimize`, with its defaults; return the mean at its end."""
+    free = len(task.evaluate(task.start)[1]) > task.equalities
     return optimize(
-        counter.value,
+        lambda x: counter.look(x)[0],
         task.start,
         sigma=task.sigma,
         bounds=task.bounds,
-        constraints=counter.constraints if task.constrained else None,
+        constraints=partial(counter.split, equal=False) if free else None,
+        equalities=partial(counter.split, equal=True) if task.equalities else None,
+        tolerance=task.tolerance,
         integers=task.integers or None,
         evaluations=task.budget,
         limits=Stops(tolfun=1e-13),
@@ -204,12 +203,12 @@ def run_theirs(task: Task, counter: Counter, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     own: dict[str, Any] = {"restarts": restarts}
     if task.constrained:
-        own = {"constraints": lambda u: counter.constraints_of_pycma(at(u))}
+        own = {"constraints": lambda u: counter.bound(counter.look(at(u))[1])}
         own["find_feasible_final"] = again
     search = cma.fmin_con2 if task.constrained else cma.fmin2
     sigma = float(np.max(sigma))
     while True:
-        _, es = search(lambda u: counter.value(at(u)), first, sigma, options=dict(options), **own)
+        _, es = search(lambda u: counter.look(at(u))[0], first, sigma, options=dict(options), **own)
         if not again:
             return at(es.result.xfavorite)
         options["seed"] += 1_000
@@ -306,7 +305,7 @@ def list_families(suite: str, seed: int) -> Iterator[Task]:
         own = draw(np.random.default_rng((seed, zlib.crc32(name.encode()))))
         first = own.evaluate, own.start, own.sigma, own.optimum + 1e-6, 2_500 * len(own.start)
         rest = own.bounds, own.constrained, own.integers, {"restarts": 9}, {"again": True}
-        yield Task(suite, name, *first, *rest)
+        yield Task(suite, name, *first, *rest, int(own.tolerance > 0.0), None, own.tolerance)
 
 
 def list_named(seed: int) -> Iterator[Task]:
@@ -374,6 +373,7 @@ def run(task: Task, search: str, seed: int) -> Row:
     """Return what comes of a search."""
     target, budget = (task.target, task.budget) if task.judge is None else (-math.inf, 10**9)
     counter = Counter(alone(task.evaluate), (budget,), target, task.equalities)
+    counter.tolerance = task.tolerance
     mean = follow(SEARCHES[search], task, counter, seed)
     best, solved = counter.best[0], counter.solved
     if task.judge is not None:
@@ -472,8 +472,6 @@ BEST = {
 }
 """Best known objectives, of the session's report."""
 BUDGETS = (5_000, 50_000, 500_000)
-TOLERANCE = 1e-4
-"""Of the equalities."""
 ENOUGH = 1e-6
 """Gap that ends a run."""
 
@@ -526,7 +524,9 @@ def search_session(counter: Counter, problem: Problem, seed: int) -> None:
     while True:
         members, _ = evolution.ask()
         f, g = counter.evaluate(members)
-        evolution.tell(-f, counter.bound(g))
+        g, h = np.split(g, [g.shape[1] - counter.equalities], axis=1)
+        g, h = (each if each.size else None for each in (g, h))
+        evolution.tell(f, g, equalities=h, minimise=True)
         if evolution.stop():
             evolution.restart()
 
@@ -542,7 +542,7 @@ def search_session_with_pymoo(name: str, counter: Counter, problem: Problem, see
             out["F"], out["G"] = f, counter.bound(g)
 
     lower, upper = problem.lower, problem.upper
-    m = problem.evaluate(lower[np.newaxis])[1].shape[1]
+    m = counter.bound(problem.evaluate(lower[np.newaxis])[1]).shape[1]
     given = Given(n_var=len(lower), n_obj=1, n_ieq_constr=m, xl=lower, xu=upper)
     module = importlib.import_module(f"pymoo.algorithms.soo.nonconvex.{name.lower()}")
     minimize(given, getattr(module, name)(), ("n_eval", counter.left), seed=seed)
@@ -560,10 +560,10 @@ def search_session_with_cma(counter: Counter, problem: Problem, seed: int) -> No
     while True:
         options = {"seed": int(rng.integers(1, 2**31)), "bounds": [0, 1], "maxfevals": counter.left}
         cma.fmin_con2(
-            lambda u: counter.value(at(u)),
+            lambda u: counter.look(at(u))[0],
             rng.uniform(size=len(width)),
             0.2,
-            constraints=lambda u: counter.constraints_of_pycma(at(u)),
+            constraints=lambda u: counter.bound(counter.look(at(u))[1]),
             options=options | {"verbose": -9},
         )
 

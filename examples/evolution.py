@@ -76,7 +76,8 @@ def search(problem: Projections, seed: int, generations: int, **options: Any) ->
         population=POPULATION,
         n_instances=N_INSTANCES,
         seed=seed,
-        **{"noise_decay": 0.001 ** (1 / generations), **options},
+        p_f=0.45,
+        **{"adapt": "none", "noise_decay": 0.001 ** (1 / generations), **options},
     )
     for _ in range(generations):
         members, ids = evolution.ask()

@@ -14,7 +14,7 @@ _HOMES = {
     "evolution.sampler": "InstanceSampler make_sampler",
     "kernels.learning.update": "Noise",
     "evolution.ranges": "Ranking",
-    "evolution.ranking": "Ranker penalise rank_utilities sum_violations",
+    "evolution.ranking": "Ranker penalise rank_utilities",
     "evolution.search": "Search SearchDistribution",
     "evolution.strategy": "Strategy",
     "evolution.optimise": "optimize",

@@ -7,7 +7,6 @@ from acerl_np.evolution.ranges import Ranking as Ranking
 from acerl_np.evolution.ranking import Ranker as Ranker
 from acerl_np.evolution.ranking import penalise as penalise
 from acerl_np.evolution.ranking import rank_utilities as rank_utilities
-from acerl_np.evolution.ranking import sum_violations as sum_violations
 from acerl_np.evolution.records import Best as Best
 from acerl_np.evolution.records import Report as Report
 from acerl_np.evolution.records import Result as Result

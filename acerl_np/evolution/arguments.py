@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from typing import Any, NoReturn, get_args
+import warnings
+from collections.abc import Mapping
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution import ranges, sampler
-from acerl_np.evolution.covariance import Covariance, DiagonalCovariance, FullCovariance
+from acerl_np.evolution.covariance import MAX_MATRIX, Covariance, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.distributions import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.evolution.rates import count_few
 from acerl_np.support.errors import ConfigError, InputError
@@ -60,17 +60,22 @@ def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
     return own
 
 
+def choose_adapt(adapt: Adapt | None, n: int) -> Adapt:
+    """Return what a search for n parameters adapts where nothing is given; say so where it is no matrix."""
+    if adapt is not None or n <= MAX_MATRIX:
+        return adapt or "matrix"
+    text = f"adapt: a sigma for each of {n:,} parameters, as a matrix of over {MAX_MATRIX} is slow"
+    warnings.warn(f"{text}; adapt='matrix' has it", RuntimeWarning, stacklevel=4)
+    return "sigma"
+
+
 def is_mixed(whole: np.ndarray) -> bool:
     """Return whether some parameters are whole numbers, and some are not."""
     return bool(whole.any() and not whole.all())
 
 
 def choose_population(
-    n: int,
-    options: Mapping[str, Any],
-    *,
-    rugged: bool,
-    evaluations: float = math.inf,
+    n: int, options: Mapping[str, Any], *, rugged: bool, evaluations: float = math.inf
 ) -> int:
     """Return the members of a search for n parameters where none are given.
 
@@ -79,7 +84,7 @@ def choose_population(
     few = count_few(n)
     least = 10 + n if rugged else few
     least = 64 if options["adapt"] == "none" else int(max(few, min(least, evaluations / 50)))
-    return least + (least % 2 if options["antithetic"] else 0)
+    return least + (least % 2 if options.get("antithetic") else 0)
 
 
 MEANT = {
@@ -90,13 +95,6 @@ MEANT = {
     **dict.fromkeys(("xtol", "tolx"), "limits=Stops(tolx=...)"),
 }
 """Names of SciPy's and pycma's options, and what to give here."""
-
-
-def refuse_unknown(unknown: Iterable[str], known: Iterable[str]) -> NoReturn:
-    """Refuse an option by the name that is meant, or that it is nearest to."""
-    name, known = next(iter(unknown)), list(known)
-    near = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
-    refuse(name, "an option of this name", MEANT.get(name, near[0]), ConfigError)
 
 
 def read_floats(

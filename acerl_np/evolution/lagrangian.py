@@ -61,6 +61,11 @@ class Slopes(NamedTuple):
     errors: np.ndarray
     """Standard deviations of what is not explained, (n_outputs,)."""
 
+    def foresee(self, z: np.ndarray) -> np.ndarray:
+        """Return the first output at normals (n_members, n_parameters)."""
+        curved = self.curves[0] / 2 * np.einsum("ij,ij->i", z, z)
+        return np.asarray(self.values[0] + np.einsum("ij,j->i", z, self.slopes[:, 0]) + curved)
+
 
 def find_slopes(z: np.ndarray, y: np.ndarray) -> Slopes:
     """Return the slopes of outputs (n_members, n_outputs) over normals (n_members, n_parameters).

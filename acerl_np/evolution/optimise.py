@@ -10,36 +10,32 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Never
+from typing import Any, Never
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution import arguments
-from acerl_np.evolution.arguments import read_bounds, read_point, refuse_unknown
-from acerl_np.evolution.covariance import MAX_MATRIX
+from acerl_np.evolution.arguments import read_bounds, read_point
 from acerl_np.evolution.distributions import Adapt
 from acerl_np.evolution.optimiser import Evolution
-from acerl_np.evolution.ranges import Shaping
-from acerl_np.evolution.ranking import OwnRanking
 from acerl_np.evolution.records import Result, Stops, read_limits
 from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import SEED, Field, refuse
+from acerl_np.support.fields import SEED, Field, refuse, refuse_unknown
 from acerl_np.support.numbers import Whole
 
 Function = Callable[[np.ndarray], Any]
 Callback = Callable[[Evolution], object]
 
+FUNCTIONS = "function", "constraints", "equalities"
+"""Arguments that are functions of a point, in the order in which they are called."""
 FINAL = {"target", "maxfevals", "callback", "interrupt"}
 """Reasons after which no search begins again."""
 REPEATED = 10
 """Points that are told, at most, for each that is evaluated, where whole numbers come back."""
 CHUNK = 0.01
 """Seconds that a task of an executor takes at least, where the evaluations so far allow that."""
-SHARED = (
-    *("seed", "population", "integers", "covariance", "p_f", "ranking", "shaping"),
-    *("learning_rate", "noise_decay", "noise_decay_every", "antithetic"),
-)
+SHARED = "seed", "population", "integers", "covariance", "p_f"
 """Options that go to `Evolution` as they are, beside those that are read here."""
 
 
@@ -50,6 +46,8 @@ def optimize(
     *,
     bounds: Any = None,
     constraints: Function | None = None,
+    equalities: Function | None = None,
+    tolerance: float = 1e-4,
     maximise: bool = False,
     evaluations: float | None = None,
     restarts: int | None = None,
@@ -63,12 +61,6 @@ def optimize(
     integers: ArrayLike | None = None,
     covariance: ArrayLike | None = None,
     p_f: float = 0.1,
-    ranking: Literal["isr", "cf", "r", "f"] | OwnRanking = "isr",
-    shaping: Shaping = "standardised",
-    learning_rate: float = 1.0,
-    noise_decay: float | None = None,
-    noise_decay_every: int = 1,
-    antithetic: bool = False,
     **unknown: Never,
 ) -> Result:
     """Minimise a function, or maximise it by `maximise=True`, within bounds and constraints.
@@ -76,8 +68,8 @@ def optimize(
     Parameters
     ----------
     function : callable
-        float of x, ndarray(float64, (n_parameters,)); nan where it has no value, any number where constraints
-        are violated, which else do not count. What it raises ends the search.
+        float of x, ndarray(float64, (n_parameters,)); nan where it has no value. What it raises ends the
+        search, and has what was found, a `Result`, as its attribute `found`.
     x0 : array_like of float, (n_parameters,), optional
         By default a random point of the bounds.
     sigma : array_like of float, optional
@@ -86,9 +78,12 @@ def optimize(
         As `Evolution`. With a number per parameter if there is no `x0`.
     constraints : callable, optional
         Sequence of g_j of x, feasible if none is above 0.
+    equalities : callable, optional
+        Sequence of h_j of x, feasible if each is within the tolerance of 0.
+    tolerance : float
     maximise : bool
     evaluations : float, optional
-        Of the function, a whole number, at most; one generation is always evaluated. By default 10,000
+        Of the function, a whole number, at least 2, at most; no population is larger. By default 10,000
         n_parameters.
     restarts : int, optional
         At most so many times an adapted search that is over begins again with twice the population (IPOP), by
@@ -96,8 +91,8 @@ def optimize(
     limits : Stops, optional
         Its target is a value of the function, to be reached from above unless you maximise.
     vectorised : bool
-        Function and constraints take several points at once, (m, n_parameters), and return (m,) numbers and
-        (m, n_constraints).
+        The functions take several points at once, (m, n_parameters), and return (m,) numbers,
+        (m, n_constraints) and (m, n_equalities).
     executor : concurrent.futures.Executor, optional
         Threads, processes, Dask's or MPI's: evaluates a generation's members in parallel, several to a task
         where they are quick, with the same bytes as a result. Other processes must be able to pickle the
@@ -107,9 +102,8 @@ def optimize(
         every generation. A true value ends the search, as does Ctrl-C once a generation is told.
     adapt : {"none", "sigma", "matrix"}, optional
         By default the matrix up to 300 parameters, beyond them a sigma for each, of which you are warned.
-    seed, population, integers, covariance, p_f, ranking, shaping, learning_rate, noise_decay, \
-noise_decay_every, antithetic
-        As `Evolution`.
+    seed, population, integers, covariance, p_f
+        As `Evolution`, which has more options.
     **unknown
         Refused, with the name that was meant.
 
@@ -142,17 +136,26 @@ noise_decay_every, antithetic
     check_arguments(given, unknown)
     sign = 1.0 if maximise else -1.0
     search, stops = begin_search(given, read_limits(limits), sign)
-    restarts = read_restarts(given, search)
-    evaluate = Evaluations(given, sign)
-    insists = constraints is not None and search.can_restart
+    usual = 4 if given["whole"].any() and search.can_restart else 0
+    restarts = Field(int, 0).read("restarts", usual if restarts is None else restarts)
+    if restarts and not search.can_restart:
+        refuse("restarts", restarts, "0 with a sigma that follows a schedule", ConfigError)
+    evaluate = Evaluations(given)
+    insists = (constraints or equalities) is not None and search.can_restart
     over: dict[str, float] = {}
+
+    def finish() -> Result:
+        own, paid = search.result(stops), evaluate.paid
+        return replace(own, value=sign * own.value, evaluations=paid, reasons=tuple(over))
+
     try:
         while not over:
             members, _ = search.ask()
-            search.tell(*evaluate(members))
+            f, g, h = evaluate(members)
+            search.tell(f, g, equalities=h, tolerance=tolerance, minimise=not maximise)
             left = stops.maxfevals + search.evaluations - evaluate.paid
             reached = replace(stops, maxfevals=min(left, REPEATED * stops.maxfevals))
-            if search.generation == 1 and search.failed == len(members):
+            if search.generation == 1 and search.closest is None:
                 text = "function: no member of the first generation has finite values"
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
             over = search.stop(reached)
@@ -166,19 +169,21 @@ noise_decay_every, antithetic
         if not search.generation:
             raise
         over = {"interrupt": 1.0}
-    result = search.result(stops)
-    value, reasons = sign * result.value, tuple(over)
-    return replace(result, value=value, evaluations=evaluate.paid, reasons=reasons)
+    except Exception as error:
+        over = {"error": 1.0}
+        vars(error)["found"] = finish()
+        raise
+    return finish()
 
 
 def check_arguments(given: Mapping[str, Any], unknown: Mapping[str, object]) -> None:
     """Refuse names that `optimize` does not have, and what should be callable."""
-    for name in unknown.keys() & {"n_instances", "sampler", "alpha_u", "advantage"}:
-        expected = "none, as a function of x knows no instances; see Evolution"
-        refuse(name, unknown[name], expected, ConfigError)
-    if unknown:
-        refuse_unknown(unknown, list(inspect.signature(optimize).parameters)[:-1])
-    for name in ("function", "constraints", "callback"):
+    own = dict.fromkeys(inspect.signature(Evolution).parameters, "none here: see Evolution")
+    meant = own | arguments.MEANT
+    for name in unknown.keys() & meant.keys():
+        refuse(name, unknown[name], meant[name], ConfigError)
+    refuse_unknown(unknown, [*inspect.signature(optimize).parameters][:-1], "no option of optimize")
+    for name in ("function", "constraints", "equalities", "callback"):
         one = given[name]
         if not callable(one) and (one is not None or name == "function"):
             refuse(name, one, "a function", ConfigError)
@@ -208,30 +213,20 @@ def begin_search(given: dict[str, Any], limits: Stops, sign: float) -> tuple[Evo
     n = lower.size
     if isinstance(evaluations, float) and evaluations.is_integer():
         evaluations = int(evaluations)
-    most = Field(int, 1).read("evaluations", 10_000 * n if evaluations is None else evaluations)
-    if adapt is None:
-        adapt = given["adapt"] = "matrix" if n <= MAX_MATRIX else "sigma"
-        if n > MAX_MATRIX:
-            text = f"adapt: a sigma for each of {n:,} parameters, as a matrix of over {MAX_MATRIX} is slow"
-            warnings.warn(f"{text}; adapt='matrix' has it", RuntimeWarning, stacklevel=3)
+    most = Field(int, 2).read("evaluations", 10_000 * n if evaluations is None else evaluations)
+    adapt = given["adapt"] = arguments.choose_adapt(adapt, n)
     whole = given["whole"] = arguments.read_whole(given["integers"], lower, upper)
-    if given["population"] is None and whole.any():
-        options = {"rugged": arguments.is_mixed(whole), "evaluations": most}
-        given["population"] = arguments.choose_population(n, given, **options)
+    most = int(min(most, max(2, limits.maxfevals)))
+    if given["population"] is None:
+        usual, rugged = most if whole.any() else math.inf, arguments.is_mixed(whole)
+        members = arguments.choose_population(n, given, rugged=rugged, evaluations=usual)
+        given["population"] = min(most, members)
+    elif Field(int, 2).read("population", given["population"]) > most:
+        refuse("population", given["population"], f"at most the evaluations, {most}", ConfigError)
     shared = {name: given[name] for name in SHARED}
     search = Evolution(x0, sigma=sigma, bounds=(lower, upper), adapt=adapt, **shared)
     target = sign * limits.target if math.isfinite(limits.target) else math.inf
     return search, replace(limits, target=target, maxfevals=min(limits.maxfevals, most))
-
-
-def read_restarts(given: Mapping[str, Any], search: Evolution) -> int:
-    """Return how often a search that is over begins again at most."""
-    usual = 4 if given["whole"].any() and search.can_restart else 0
-    asked = usual if given["restarts"] is None else given["restarts"]
-    restarts: int = Field(int, 0).read("restarts", asked)
-    if restarts and not search.can_restart:
-        refuse("restarts", restarts, "0 with a sigma that follows a schedule", ConfigError)
-    return restarts
 
 
 class Evaluations:
@@ -243,16 +238,16 @@ class Evaluations:
         Members evaluated so far.
     """
 
-    def __init__(self, given: Mapping[str, Any], sign: float) -> None:
-        own = given["function"], given["constraints"], given["vectorised"]
-        self._run, self._sign = partial(evaluate_members, *own), sign
-        self._executor, self._is_free = given["executor"], given["constraints"] is None
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._own = {name: given[name] for name in FUNCTIONS if given[name] is not None}
+        self._run = partial(evaluate_members, self._own, given["vectorised"])
+        self._executor = given["executor"]
         self._seconds, self._remembers = math.inf, bool(given["whole"].all())
-        self._known: dict[object, tuple[float, list[float]]] = {}
+        self._known: dict[object, list[list[float]]] = {}
         self.paid = 0
 
-    def __call__(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return returns and constraints of members, no constraints where there are none."""
+    def __call__(self, members: np.ndarray) -> tuple[np.ndarray, Any, Any]:
+        """Return values, constraints, equalities of members, None for functions that are not given."""
         keys = [x.tobytes() for x in members] if self._remembers else range(len(members))
         known = self._known if self._remembers else {}
         new = {key: x for key, x in zip(keys, members, strict=True) if key not in known}
@@ -261,51 +256,53 @@ class Evaluations:
             pieces = math.ceil(len(new) / max(1.0, CHUNK / self._seconds))
         run: Callable[..., Iterable[Any]] = map if self._executor is None else self._executor.map
         told = list(run(self._run, np.array_split([*new.values()], pieces))) if new else []
-        each = (pair for some, rows, _ in told for pair in zip(some, rows, strict=True))
-        known.update(zip(new, each, strict=True))
-        rows = [known[key][1] for key in keys]
-        if len({len(row) for row in rows}) > 1:
-            refuse("constraints", "different numbers of them", "as many for every x")
+        known.update(zip(new, (rows for some, _ in told for rows in some), strict=True))
+        each = [[known[key][k] for key in keys] for k in range(len(self._own))]
+        for name, rows in zip(self._own, each, strict=True):
+            if len({len(row) for row in rows}) > 1:
+                refuse(name, "different numbers of them", "as many for every x")
         if new:
-            self._seconds = max(1e-9, sum(spent for *_, spent in told) / len(new))
+            self._seconds = max(1e-9, sum(spent for _, spent in told) / len(new))
         self.paid += len(new)
-        values = self._sign * np.array([known[key][0] for key in keys])
-        return values, None if self._is_free else np.array(rows)
+        arrays = dict(zip(self._own, map(np.array, each), strict=True))
+        return arrays["function"][:, 0], arrays.get("constraints"), arrays.get("equalities")
 
 
 def evaluate_members(
-    function: Function, constraints: Function | None, vectorised: bool, members: np.ndarray
-) -> tuple[list[float], list[list[float]], float]:
-    """Return values and constraints of some members, and the seconds spent; runs in an executor's worker."""
+    functions: Mapping[str, Function], vectorised: bool, members: np.ndarray
+) -> tuple[list[list[list[float]]], float]:
+    """Return what each function is at each member, and the seconds spent; runs in an executor's worker."""
     begun = time.perf_counter()
-    functions = [function] if constraints is None else [function, constraints]
     if vectorised:
-        given = [one(members) for one in functions]
-        for name, all_ in zip(("function", "constraints"), given, strict=False):
-            if np.shape(all_)[:1] != (len(members),):
-                refuse(name, f"shape {np.shape(all_)}", f"one for each of {len(members)} points")
+        given = [one(members) for one in functions.values()]
+        m = len(members)
+        for name, all_ in zip(functions, given, strict=True):
+            if np.shape(all_)[:1] != (m,):
+                expected = f"({m},) or ({m}, n), a row for each point"
+                refuse(name, f"shape {np.shape(all_)}", expected)
         told = list(zip(*given, strict=True))
     else:
-        told = [tuple(one(x) for one in functions) for x in members]
-    values = [_read_number("function", value) for value, *_ in told]
-    rows = [[g for row in rest for g in _read_row(row)] for _, *rest in told]
-    return values, rows, time.perf_counter() - begun
+        told = [tuple(one(x) for one in functions.values()) for x in members]
+    rows = [[*map(_read_row, functions, each)] for each in told]
+    return rows, time.perf_counter() - begun
 
 
-def _read_row(given: Any) -> list[float]:
+def _read_row(name: str, given: Any) -> list[float]:
+    if name == "function":
+        return [_read_number(name, given)]
     each = np.atleast_1d(np.asarray(given, object))  # which keeps what is no number
     if not len(each):
-        refuse("constraints", "none", "at least one number")
-    return [_read_number("constraints", g) for g in each]
+        refuse(name, "none", "at least one number")
+    return [_read_number(name, g) for g in each]
 
 
 def _read_number(name: str, value: Any) -> float:
     expected = "a number"
     try:
         own = value.item() if isinstance(value, np.ndarray) else value
-        if name == "constraints" and isinstance(own, bool | np.bool_):
+        if name != "function" and isinstance(own, bool | np.bool_):
             value = bool(own)
-            expected += ", at most 0 where x is feasible: x[0] - 1 for x[0] <= 1"
+            expected += ", such as x[0] - 1 for x[0] <= 1"
             raise TypeError
         if isinstance(own, str):
             raise TypeError

@@ -61,7 +61,7 @@ class Evolution(CopiedWhole):
         n_parameters with one cost, or whole numbers beside others, and 4 + 3 log(n_parameters) without.
     cost_limit : float
         xi: a member is feasible if its cost is at most this; infinity leaves the problem unconstrained.
-        Constraints told as a matrix want the limit 0, as does the one cost of `sum_violations`.
+        Constraints told as a matrix want the limit 0.
     p_f : float
         Probability of comparing two members by return although one is infeasible, in [0, 1]. It is 0 while
         constraints have a tolerance, and with an adapted matrix in a generation without a feasible member.
@@ -70,9 +70,10 @@ class Evolution(CopiedWhole):
         As `rank_utilities`. An adapted search follows the order of the utilities alone.
     step : {"natural", "plain"}
         See above; "plain" only if nothing is adapted.
-    adapt : {"none", "sigma", "matrix"}
+    adapt : {"none", "sigma", "matrix"}, optional
         What is adapted beside the mean: nothing; the sigma of each parameter (sep-CMA-ES); or a full
-        covariance (CMA-ES), which turns and stretches the cloud of members, of at most 2,000 parameters.
+        covariance (CMA-ES), which turns and stretches the cloud of members, of at most 2,000 parameters. By
+        default the matrix up to 300 parameters, beyond them a sigma for each, of which you are warned.
     noise_decay : float, optional
         Factor on sigma after every `noise_decay_every` generations, in (0, 1], on top of what is adapted. By
         default 0.99, and 1 with an adapted sigma.
@@ -136,11 +137,11 @@ class Evolution(CopiedWhole):
         learning_rate: float = 1.0,
         population: int | None = None,
         cost_limit: float = 0.0,
-        p_f: float = 0.45,
+        p_f: float = 0.1,
         ranking: Literal["isr", "cf", "r", "f"] | OwnRanking = "isr",
         shaping: Shaping = "standardised",
         step: Step = "natural",
-        adapt: Adapt = "none",
+        adapt: Adapt | None = None,
         noise_decay: float | None = None,
         noise_decay_every: int = 1,
         antithetic: bool = False,
@@ -156,6 +157,7 @@ class Evolution(CopiedWhole):
         mean = arguments.read_point(x0)
         lower, upper = arguments.read_bounds(bounds, mean.shape)
         whole = arguments.read_whole(integers, lower, upper)
+        adapt = arguments.choose_adapt(adapt, mean.size)
         options = arguments.read_options(locals(), mean.size)
         first = arguments.read_sigma(sigma, mean.size, adapt)
         self.cost_limit: float = options["cost_limit"]
@@ -184,7 +186,7 @@ class Evolution(CopiedWhole):
         )
         self._use = Exclusive("search")
         self._progress = Progress()
-        self._warned = False
+        self._warned, self._told_way = False, False
         self._injected = np.empty((0, mean.size))
         # Members, their instances, and how many were injected.
         self._asked: tuple[np.ndarray, np.ndarray, int] | None = None
@@ -238,13 +240,17 @@ class Evolution(CopiedWhole):
         instance_ids: ArrayLike | None = None,
         *,
         members: ArrayLike | None = None,
+        equalities: ArrayLike | None = None,
+        tolerance: float = 1e-4,
+        minimise: bool | None = None,
     ) -> Report:
         """Rank the members, take a step and begin the next generation.
 
         Parameters
         ----------
         returns : array_like of float, (population,)
-            J_R, larger is better, in the order of `ask`. A member that could not be evaluated has nan.
+            J_R, larger is better unless you minimise, in the order of `ask`. A member that could not be
+            evaluated has nan; outside the constraints it ranks by them all the same.
         costs : array_like of float, (population,) or (population, n_constraints), optional
             J_C, feasible up to `cost_limit`; without, all members are feasible. Or constraints g_j <= 0,
             ranked as `acerl_np.evolution.progress.Tolerance` says; reported are the sums of max(0, g_j).
@@ -253,6 +259,13 @@ class Evolution(CopiedWhole):
         members : array_like of float, (n_members, n_parameters), optional
             The points that were evaluated, where they are not those of `ask`: at least two, an even number if
             antithetic. One farther away than members are drawn tells its direction (arXiv:1110.4181).
+        equalities : array_like of float, (population, n_equalities), optional
+            h_j that are to be 0: a member is feasible if each is within the tolerance. Costs beside them are
+            constraints.
+        tolerance : float
+        minimise : bool, optional
+            Whether smaller returns are better. The search then maximises their negatives, which reports and
+            `best` have. By default it maximises, and warns once if that runs off; False maximises, too.
 
         Returns
         -------
@@ -262,6 +275,11 @@ class Evolution(CopiedWhole):
         ------
         InputError
             If there was no `ask`, a shape or an id does not fit, or returns are too large; changes nothing.
+
+        Warns
+        -----
+        RuntimeWarning
+            Once, if `minimise` is not given, and all parameters run to bounds or sigma grows without end.
         """
         search, sampler, rank = copy.copy(self._search), copy.copy(self.sampler), self._rank
         given = self._options
@@ -274,10 +292,15 @@ class Evolution(CopiedWhole):
         else:
             x, dealt, taken = self._asked
         noise, sigma = search.noise(), search.sigma
-        tolerance = self._progress.tolerance
+        allowed = self._progress.tolerance
         if not len(self._progress.memory.recent):  # no penalties yet
-            tolerance = tolerance._replace(stiffness=1.0)
-        told = progress.read_told(returns, costs, len(x), self.cost_limit, tolerance)
+            allowed = allowed._replace(stiffness=1.0)
+        if equalities is not None:
+            whole, n = bool(given["integers"].any()), len(x)
+            costs = progress.bound_equalities(costs, equalities, n, tolerance, whole)
+        if minimise:
+            returns = -arguments.read_floats("returns", returns)
+        told = progress.read_told(returns, costs, len(x), self.cost_limit, allowed)
         if instance_ids is None:
             instance_ids = sampler.assign_members(noise) if dealt is None else dealt
         ids = check_ids(instance_ids, len(x), self.n_instances)
@@ -291,6 +314,8 @@ class Evolution(CopiedWhole):
             if lost or 0.0 < told.tolerance.level < math.inf:  # a tolerance is chance enough
                 rank = replace(rank, p_f=0.0)
             utilities = rank(scores, ranked, ids, noise)  # line 16
+            if (scores == scores[0]).all() and (ranked == ranked[0]).all():
+                utilities = np.zeros(len(ids))  # nothing to follow, not even the members' order
             if not np.isfinite(utilities).all():
                 raise InputError("returns: the step is not finite; expected smaller numbers")
             if isinstance(search.distribution, Covariance) and given["integers"].any():
@@ -308,6 +333,10 @@ class Evolution(CopiedWhole):
         vars(self).update(
             _search=search, sampler=sampler, _progress=outcome, _injected=waiting, _asked=None
         )
+        if minimise is None and not self._told_way and self._runs_off():
+            self._told_way = True
+            text = "tell: the search maximises, and runs off: is minimise=True meant?"
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
         return Report(
             generation=search.generation,
             noise_std=float(sigma.max()),
@@ -315,6 +344,14 @@ class Evolution(CopiedWhole):
             best_return=math.nan if outcome.best is None else outcome.best.return_,
             **summary,
         )
+
+    def _runs_off(self) -> bool:
+        """Return whether all parameters are at their bounds, or sigma has grown 10,000 times."""
+        lower, upper, mean = self._options["bounds[0]"], self._options["bounds[1]"], self.mean
+        with np.errstate(over="ignore", invalid="ignore"):
+            width, room = upper - lower, np.minimum(mean - lower, upper - mean)
+        at_bound = np.isfinite(width) & (room <= 1e-3 * width)
+        return bool(at_bound.all()) or "tolfacupx" in self.stop(Stops(tolfacupx=1e4))
 
     @staticmethod
     def _replace_drawn(
@@ -349,15 +386,20 @@ class Evolution(CopiedWhole):
         # Of a crooked constraint the Lagrangian leads astray: every second search is without it.
         fits = self._tells_slopes and self.restarts % 2 == 0 and good.any()
         if g is None or not fits or not isinstance(distribution, Covariance):
-            return told.returns, told.ranked, Memory()
+            return told.scored, told.ranked, Memory()
         if not (len(memory.recent) or (g <= 0.0).any(axis=0).all()):  # too far for slopes
-            return told.returns, told.ranked, Memory()
-        rows = np.column_stack((drawn, told.returns, g))[good]
-        recent = np.concatenate((memory.recent.reshape(-1, rows.shape[1]), rows))
-        recent = recent[-max(count_remembered(n), len(rows)) :]
+            return told.scored, told.ranked, Memory()
+        rows = np.column_stack((drawn, told.returns, g))
+        recent = np.concatenate((memory.recent.reshape(-1, rows.shape[1]), rows[good]))
+        recent = recent[-max(count_remembered(n), int(good.sum())) :]
         z = distribution.whiten(recent[:, :n] - search.mean, search.generation)
         scores, slopes = np.full(len(good), np.nan), find_slopes(z, recent[:, n:])
-        scores[good], step = score_members(rows[:, n:], slopes, told.tolerance.stiffness)
+        if (told.seen != good).any():  # their returns are what slopes foresee
+            z = distribution.whiten(drawn - search.mean, search.generation)
+            rows[:, n] = np.where(good, rows[:, n], slopes.foresee(z))
+        scores[told.seen], step = score_members(
+            rows[told.seen, n:], slopes, told.tolerance.stiffness
+        )
         guess = search.mean + distribution.colour(step[np.newaxis], search.generation)[0]
         guess = guess if search.box is None else search.box.transform(guess)
         memory = Memory(recent.ravel(), guess[: n * np.isfinite(guess).all()])

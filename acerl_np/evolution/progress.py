@@ -19,7 +19,7 @@ from acerl_np.evolution.covariance import Covariance, FullCovariance
 from acerl_np.evolution.lagrangian import Memory
 from acerl_np.evolution.records import Best, Stops
 from acerl_np.evolution.search import Search
-from acerl_np.support.fields import refuse, take_arrays
+from acerl_np.support.fields import Field, refuse, take_arrays
 
 SHARE = 0.5
 """Of a generation's members, those that the next tolerance lets pass."""
@@ -33,7 +33,9 @@ LOST = 0.5
 """Standard deviations by which all violate it; those around an equality do by less."""
 
 MOST = 2_000
-"""Generations that are remembered."""
+"""Generations that are remembered, and the first."""
+SMALL = np.array([1e-3, 1e-9])
+"""Spreads of returns and of excesses below which the tolerance of stopping is relative to them."""
 
 
 class Tolerance(NamedTuple):
@@ -108,14 +110,22 @@ class Record(NamedTuple):
         middle = len(ordered) // 2
         row = returns[first], excess[first], ordered[middle], beyond[middle]
         spans = np.array([ordered[-1] - ordered[0], beyond[-1] - beyond[0]])
-        return Record(np.concatenate((self.rows[1 - MOST :], [row])), spans)
+        kept = np.concatenate((self.rows[:1], self.rows[1:][2 - MOST :]))
+        return Record(np.concatenate((kept, [row])), spans)
 
     def is_flat(self, tolerance: float, generations: int, *, whole: bool) -> bool:
-        """Whether returns and excesses have ranged within the tolerance; of whole numbers the best ones."""
-        if len(self.rows) < generations or not (whole or (self.spans < tolerance).all()):
+        """Whether returns and excesses have ranged within the tolerance; of whole numbers the best ones.
+
+        The tolerance shrinks with the largest distance of a best member from its generation's median, where
+        that is below `SMALL`.
+        """
+        if len(self.rows) < generations or tolerance == 0.0:
             return False
         with np.errstate(over="ignore"):
-            return bool((np.ptp(self.rows[-generations:, :2], axis=0) < tolerance).all())
+            seen = np.abs(self.rows[:, :2] - self.rows[:, 2:]).max(axis=0)
+            least = tolerance * np.minimum(1.0, seen / SMALL)
+            spans = np.ptp(self.rows[-generations:, :2], axis=0)
+        return bool((spans <= least).all() and (whole or (self.spans <= least).all()))
 
     def stagnates(self, least: float) -> bool:
         """Whether neither the best nor the median members have become better of late."""
@@ -134,38 +144,66 @@ class EvaluatedGeneration(NamedTuple):
 
     returns: np.ndarray
     costs: np.ndarray
+    scored: np.ndarray
+    """The returns that are ranked: the least of the others for a member outside the constraints with nan."""
     ranked: np.ndarray
     """The costs that are ranked: of constraints, their violation beyond the tolerance."""
     tolerance: Tolerance
     """After this generation."""
     good: np.ndarray
-    """Members that did not fail."""
+    """Members that did not fail: their return and their cost are finite."""
+    seen: np.ndarray
+    """These, and members outside the constraints with nan as return, which rank by their cost."""
     feasible: np.ndarray
-    """Those of them that keep the limit."""
+    """Members that did not fail and keep the limit."""
     constraints: np.ndarray | None
     """(population, n_constraints), if they were told."""
 
 
+def read_columns(name: str, values: ArrayLike, population: int) -> np.ndarray:
+    """Return one number, or several, of each member: (population,) or (population, n)."""
+    array = read_floats(name, values)
+    if array.ndim not in (1, 2) or len(array) != population or not array.size:
+        expected = f"({population},) or ({population}, n), a row for each member"
+        refuse(name, f"shape {array.shape}", expected)
+    return array
+
+
+def bound_equalities(
+    costs: ArrayLike | None, equalities: ArrayLike, n: int, tolerance: float, whole: bool
+) -> np.ndarray:
+    """Return constraints g <= 0 of n members, and equalities h = 0 as such: abs(h) <= tolerance.
+
+    As two inequalities each, since abs(h) has no slope at 0, which a Lagrangian needs; but as one where
+    parameters are whole numbers, which rarely keep both.
+    """
+    h, most = read_columns("equalities", equalities, n), Field(float, 0.0)
+    free = [] if costs is None else [read_columns("costs", costs, n)]
+    sides = [np.abs(h)] if whole else [h, -h]
+    return np.column_stack([*free, *(side - most.read("tolerance", tolerance) for side in sides)])
+
+
 def read_told(
-    returns: ArrayLike, costs: ArrayLike | None, population: int, limit: float, tolerance: Tolerance
+    returns: ArrayLike, costs: ArrayLike | None, n: int, limit: float, tolerance: Tolerance
 ) -> EvaluatedGeneration:
-    """Return what was told of a generation, checked, with one cost per member."""
-    members = (population,)
-    j_r = read_floats("returns", returns, members)
-    j_c = np.full(members, min(0.0, limit)) if costs is None else read_floats("costs", costs)
+    """Return what was told of a generation of n members, checked, with one cost per member."""
+    j_r = read_floats("returns", returns, (n,))
+    j_c = np.full(n, min(0.0, limit)) if costs is None else read_columns("costs", costs, n)
     ranked, g = j_c, j_c if j_c.ndim == 2 else None
     if g is not None:
-        m = len(tolerance.scales) or max(1, j_c.shape[1])
-        read_floats("costs", j_c, (population, m))
+        if len(tolerance.scales) not in (0, g.shape[1]):
+            refuse("costs", f"shape {g.shape}", f"({n}, {len(tolerance.scales)}), as before")
         if limit != 0.0:
             refuse("costs", "a matrix", f"cost_limit 0 with it, not {limit:g}")
         positive = np.maximum(0.0, j_c)
         with np.errstate(over="ignore"):
             ranked, tolerance = tolerance.relax(positive)
             j_c = positive.sum(axis=1)
-    read_floats("costs", j_c, members)
-    good = np.isfinite(j_r) & np.isfinite(ranked) & np.isfinite(j_c)
-    return EvaluatedGeneration(j_r, j_c, ranked, tolerance, good, good & (j_c <= limit), g)
+    known = np.isfinite(ranked) & np.isfinite(j_c)
+    good, within = known & np.isfinite(j_r), j_c <= limit
+    seen = good | (known & np.isnan(j_r) & ~within)
+    scored = np.where(seen & ~good, j_r[good].min() if good.any() else 0.0, j_r)
+    return EvaluatedGeneration(j_r, j_c, scored, ranked, tolerance, good, seen, good & within, g)
 
 
 COUNTS = ("evaluations", "restarts", "failed")
@@ -199,8 +237,8 @@ class Progress(NamedTuple):
             return Best(members[k].copy(), return_, cost, int(ids[k]), generation)
 
         best, closest, record = self.best, self.closest, self.record
-        if told.good.any():
-            first = least = int(np.argmin(np.where(told.good, told.costs, np.inf)))
+        if told.seen.any():
+            first = least = int(np.argmin(np.where(told.seen, told.costs, np.inf)))
             if told.feasible.any():
                 first = int(np.argmax(np.where(told.feasible, told.returns, -np.inf)))
                 if best is None or told.returns[first] > best.return_:
@@ -208,7 +246,7 @@ class Progress(NamedTuple):
             if closest is None or told.costs[least] < closest.cost:
                 closest = make(least)
             excess = np.maximum(0.0, told.costs - limit)
-            record = record.add(told.returns, excess, told.good, first)
+            record = record.add(told.scored, excess, told.seen, first)
         n = len(told.good)
         failed = n - int(told.good.sum())
         counts = self.evaluations + n, self.restarts, failed

@@ -36,23 +36,6 @@ def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:
     return np.square(np.maximum(0.0, np.asarray(costs, np.float64) - cost_limit))
 
 
-def sum_violations(constraints: ArrayLike) -> np.ndarray:
-    """Return one cost for several constraints g_i(x) <= 0: the sum of max(0, g_i) (limit 0).
-
-    Constraints are (..., n_constraints), costs (...,), nan or infinite where one of them is. An equality
-    h(x) = 0 becomes g = abs(h) - tolerance. The sum weighs by numbers: divide those of different scales
-    first. An `InputError` refuses a single number.
-
-    Parameters
-    ----------
-    constraints : array-like of float, (..., n_constraints)
-    """
-    g = np.asarray(constraints, np.float64)
-    if g.ndim == 0:
-        refuse("constraints", "a number", "shape (..., n_constraints)")
-    return np.asarray(np.maximum(0.0, g).sum(axis=-1))
-
-
 def standardise(x: np.ndarray) -> np.ndarray:
     """Return (x - mean) / std, all zero where the standard deviation is zero (ddof 0)."""
     deviation = x - x.mean()

@@ -44,7 +44,7 @@ class Report:
         Of the members that did not fail; nan if all did.
     satisfied : float
         Share of all members that are feasible: cost at most the limit.
-    noise_std, sigma : float
+    noise_std : float
         Largest standard deviation of the noise.
     counts : tuple of int
         Members that were evaluated on each instance.
@@ -63,11 +63,6 @@ class Report:
     counts: tuple[int, ...]
     failed: int
     best_return: float
-
-    @property
-    def sigma(self) -> float:
-        """Largest standard deviation of the noise."""
-        return self.noise_std
 
 
 @dataclass(frozen=True, slots=True, eq=False)

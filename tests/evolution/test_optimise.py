@@ -94,8 +94,8 @@ KNOWN = {
     # Where x^2 + y^2 = 1 crosses y = x^2 there are two points, with any z; the right one is wanted.
     "curves": (
         lambda x: float(-x[0] + (x[2] - x[0]) ** 2),
-        lambda x: [abs(np.square(x[:2]).sum() - 1.0) - 1e-6, abs(x[1] - x[0] ** 2) - 1e-6],
-        {"bounds": ([-2.0] * 3, [2.0] * 3), "restarts": 4},
+        lambda x: [np.square(x[:2]).sum() - 1.0, x[1] - x[0] ** 2],
+        {"bounds": ([-2.0] * 3, [2.0] * 3), "restarts": 4, "tolerance": 1e-6},
         ([GOLDEN, GOLDEN**2, GOLDEN], -GOLDEN),
     ),
     # Nocedal and Wright, "Numerical Optimization", example 12.19.
@@ -114,7 +114,7 @@ KNOWN = {
     ),
     # No value outside the constraints.
     "root": (
-        lambda x: math.sqrt(x[0] - 1.0) + x[1] ** 2 if x[0] >= 1.0 else 0.0,
+        lambda x: math.sqrt(x[0] - 1.0) + x[1] ** 2 if x[0] >= 1.0 else math.nan,
         lambda x: [1.0 - x[0]],
         {"x0": [-5.0, 3.0], "sigma": 1.0},
         ([1.0, 0.0], 0.0),
@@ -127,8 +127,10 @@ KNOWN = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_optima_are_found(name, seed):
     function, constraints, options, (x, value) = KNOWN[name]
-    found = optimize(function, constraints=constraints, seed=seed, **options)
-    assert found.feasible and max(constraints(found.x)) <= 0.0
+    kind = "equalities" if "tolerance" in options else "constraints"
+    found = optimize(function, **{kind: constraints}, seed=seed, **options)
+    kept = np.abs(constraints(found.x)) if kind == "equalities" else constraints(found.x)
+    assert found.feasible and max(kept) <= options.get("tolerance", 0.0)
     assert found.value == pytest.approx(value, abs=1e-3)
     if x is not None:
         # Beside "root" nothing tells one point from another: of 12 seeds the farthest is 0.02 away.
@@ -140,12 +142,11 @@ def test_a_long_curve_is_followed_to_its_end():
     """A spiral of nearly five turns, on which the height is best at the top."""
 
     def constraints(x):
-        return [abs(x[k] - f(10 * x[2])) - 1e-4 for k, f in enumerate((math.cos, math.sin))]
+        return [x[k] - f(10 * x[2]) for k, f in enumerate((math.cos, math.sin))]
 
     options = {"bounds": ([-2.0] * 3, [2.0, 2.0, 3.0]), "evaluations": 20_000, "population": 26}
     found = [
-        optimize(lambda x: -x[2], constraints=constraints, seed=seed, **options)
-        for seed in range(5)
+        optimize(lambda x: -x[2], equalities=constraints, seed=seed, **options) for seed in range(5)
     ]
     assert sum(one.feasible and one.value < -3.0 + 1e-3 for one in found) >= 4
 
@@ -221,15 +222,16 @@ def test_unusable_arguments_are_refused():
     elsewhere = {
         "maxiter": "evaluations, the generations",
         **dict.fromkeys(("maxfun", "maxfevals"), "evaluations"),
-        **{"popsize": "population", "popultion": "population", "tol": "limits=Stops(tolfun"},
+        **{"popsize": "population", "popultion": "one of function", "tol": "limits=Stops(tolfun"},
         "method": "one of function, x0, sigma",
     }
     options = [
         ({"bounds": ([0.0], [1.0]), "seed": -1}, "seed: read -1"),
         *(({"x0": [0.0], **own}, "sigma: read none") for own in ({}, {"bounds": (0.0, np.inf)})),
         ({**known, "adapt": "none", "restarts": 1}, "restarts: read 1"),
-        ({**known, "noise_decay": 0.5, "restarts": 1}, "restarts:"),
+        ({**known, "noise_decay": 0.5}, "noise_decay: read 0.5; expected none here"),
         ({**known, "n_instances": 3}, "n_instances: read 3; expected none"),
+        ({**known, "evaluations": 9, "population": 10}, "population: read 10; expected at most"),
         ({**known, "alpha_u": 0.5}, "alpha_u: read 0.5; expected none"),
         ({**known, "limits": {"tolx": 1}}, "limits: read {'tolx"),
         ({**known, "constraints": [abs]}, "constraints: read [<built-in function abs"),
@@ -238,6 +240,97 @@ def test_unusable_arguments_are_refused():
     ]
     for cases, error in ((plain, InputError), (options, ConfigError)):
         assert list_unrefused(search, cases, error) == []
+
+
+@pytest.mark.parametrize("integers", [None, [0]])
+def test_equalities_are_two_inequalities_but_one_beside_whole_numbers(integers):
+    options = {"sigma": 1.0, "integers": integers, "population": 8}
+    told, sides = (Evolution(np.zeros(3), **options) for _ in range(2))
+    for _ in range(5):
+        x, _ = told.ask()
+        h, g = x[:, :2] - x[:, 2:], x[:, :1] - 1.0
+        told.tell(-hill(x), g, equalities=h, tolerance=0.1, minimise=True)
+        both = [np.abs(h) - 0.1] if integers else [h - 0.1, -h - 0.1]
+        sides.ask()
+        sides.tell(hill(x), np.column_stack([g, *both]), minimise=False)
+    assert state_bytes(told) == state_bytes(sides)
+    told.ask()
+    cases = [({"equalities": h.T}, "equalities: read shape (2, 8); expected (8,) or (8, n)")]
+    cases += [({"costs": h.T}, "costs: read shape (2, 8); expected (8,) or (8, n)")]
+    cases += [({"equalities": h, "tolerance": -1.0}, "tolerance: read -1")]
+    tell = lambda given: told.tell(np.zeros(8), **given)  # noqa: E731
+    assert list_unrefused(tell, cases[:2]) + list_unrefused(tell, cases[2:], ConfigError) == []
+
+
+def test_returns_without_a_value_enter_no_slope():
+    """Whatever else lies outside: the returns there are what the slopes of the others foresee."""
+    rng = np.random.default_rng(0)
+    z, values, slopes = rng.normal(size=(40, 3)), rng.normal(size=2), rng.normal(size=(3, 2))
+    y = values + z @ slopes + np.square(z).sum(axis=1, keepdims=True) / 2
+    found = find_slopes(z[:30], y[:30])
+    np.testing.assert_allclose(found.foresee(z[30:]), y[30:, 0], atol=1e-6)
+    evolution = Evolution(np.full(2, 2.0), sigma=0.1, population=8)  # all of the first are outside
+    costs = []
+    for _ in range(60):
+        x, _ = evolution.ask()
+        outside = x.max(axis=1) > 0.0
+        evolution.tell(np.where(outside, np.nan, x.sum(axis=1)), x, minimise=False)
+        costs.append(evolution.closest.cost)
+    assert costs[0] > 1.0 and costs[-1] == 0.0
+    np.testing.assert_allclose(evolution.best.parameters, 0.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("adapt", ["none", "sigma", "matrix"])
+def test_nothing_moves_on_a_constant(adapt):
+    evolution = Evolution(np.ones(3), sigma=0.5, adapt=adapt, population=6)
+    for _ in range(5):
+        evolution.ask()
+        evolution.tell(np.zeros(6), np.ones((6, 1)))
+    assert evolution.mean.tolist() == [1.0] * 3
+
+
+@many_draws
+def test_a_search_stops_as_late_on_small_values_as_on_smaller():
+    scaled = (lambda x: 2.0**-40 * sphere(x)), (lambda x: 2.0**-100 * sphere(x))
+    found = [optimize(one, [3.0, 0.0], 0.5) for one in scaled]
+    assert found[0].x.tobytes() == found[1].x.tobytes()
+    np.testing.assert_allclose(found[0].x, 1.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("bounds", [None, (-3.0, 3.0)])
+def test_a_search_that_runs_off_says_once_that_it_maximises(bounds):
+    warned = []
+    for minimise in (None, False, True):
+        evolution = Evolution(np.zeros(2), sigma=0.5, population=6, bounds=bounds)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(60):
+                x, _ = evolution.ask()
+                evolution.tell(np.square(x).sum(axis=1), minimise=minimise)
+        warned.append([str(one.message)[:23] for one in caught])
+    assert warned == [["tell: the search maximi"], [], []]
+
+
+def test_what_the_function_raises_has_what_was_found():
+    calls = []
+
+    def evaluate(x):
+        calls.append(x)
+        if len(calls) > 20:
+            raise OSError("no licence")
+        return sphere(x)
+
+    with pytest.raises(OSError, match="no licence") as caught:
+        optimize(evaluate, [0.0, 0.0], 0.5)
+    found = caught.value.found
+    assert (found.evaluations, found.reasons) == (18, ("error",))
+    assert found.value == min(map(sphere, calls[:18])) == sphere(found.x)
+
+
+def test_no_more_is_evaluated_than_was_allowed():
+    calls = []
+    found = optimize(lambda x: calls.append(x) or sphere(x), np.zeros(9), 1.0, evaluations=5)
+    assert len(calls) == found.evaluations == 5
 
 
 def test_a_vectorised_function_changes_no_byte():
@@ -251,7 +344,9 @@ def test_a_vectorised_function_changes_no_byte():
     shaped = optimize(lambda x: np.full((1, 1), sphere(x)), **arrays)
     assert (one.x.tobytes(), one.value) == (shaped.x.tobytes(), shaped.value)
     for function, constraints in ((sphere, None), (lambda x: x[:, 0], lambda x: x[1:])):
-        with pytest.raises(InputError, match=r"read shape .* expected one for each of 7 points"):
+        with pytest.raises(
+            InputError, match=r"read shape .* expected \(7,\).* a row for each point"
+        ):
             optimize(function, constraints=constraints, vectorised=True, **options)
 
 
@@ -470,11 +565,11 @@ def test_every_second_search_is_ranked_without_the_lagrangian(monkeypatch):
 @many_draws
 def test_more_parameters_than_a_matrix_has_are_said():
     with pytest.warns(RuntimeWarning, match="adapt: a sigma for each of 301 parameters"):
-        optimize(sphere, np.zeros(301), 1.0, evaluations=1)
+        optimize(sphere, np.zeros(301), 1.0, evaluations=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        optimize(sphere, np.zeros(301), 1.0, evaluations=1, adapt="matrix")
-        optimize(sphere, np.zeros(300), 1.0, evaluations=1)
+        optimize(sphere, np.zeros(301), 1.0, evaluations=2, adapt="matrix")
+        optimize(sphere, np.zeros(300), 1.0, evaluations=2)
 
 
 # Stop conditions
@@ -584,7 +679,7 @@ def test_a_restart_doubles_the_population_and_keeps_the_best():
     assert (evolution.population, evolution.restarts) == (4, 2)
     np.testing.assert_allclose(evolution.mean, 1.5)
     with pytest.raises(ConfigError, match="restart: read a sigma that decays"):
-        Evolution([0.0], sigma=1.0).restart()
+        Evolution([0.0], sigma=1.0, adapt="none").restart()
 
 
 # Constraints
