@@ -212,10 +212,10 @@ class PrioritisedLevels(InstanceSampler):
 
     def _count(self, ids: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
         score, last, now = self.score.copy(), self.last.copy(), self.round + 1
-        returns = values.reshape(-1, self.each[0])
-        mean = np.nanmean(returns, axis=0)
-        dealt = ids[: self.each[0]]
-        score[dealt], last[dealt] = np.nanmean(np.abs(returns / mean - 1.0), axis=0), now
+        known = np.where(np.isfinite(values), values, 2.0 * np.nanmin(values))  # not finished
+        returns, dealt = known.reshape(-1, self.each[0]), ids[: self.each[0]]
+        score[dealt] = np.abs(returns / returns.mean(axis=0) - 1.0).mean(axis=0)
+        last[dealt] = now
         return {**super()._count(ids, values), "score": score, "last": last, "round": now}
 
 
