@@ -506,7 +506,7 @@ def test_an_infinite_limit_leaves_the_problem_unconstrained():
 @many_draws
 def test_the_pages_example_finds_what_it_says():
     section = (ROOT / "docs/evolution.md").read_text().split("## Your own problem")[1]
-    code = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
+    code = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[2]
     names = {}
     exec(code.replace("print(", "("), names)
     np.testing.assert_allclose(names["evolution"].mean, [1.0, 0.0], atol=1e-3)
