@@ -50,7 +50,8 @@ def train_folds(
         all_of_them = (
             f"{judges.folds} trainings would take {show_seconds(each * (judges.folds or 0))}"
         )
-        told = [f"{most} of {n} folds: {all_of_them} (--resume RUN.npz --folds {judges.folds})"]
+        told = [f"{most} of {n} folds: {all_of_them} (acerl-np train --resume RUN.npz --folds "]
+        told[0] += f"{judges.folds})"
     folds, how = [], {"seed": trainer.seed, "threads": options["threads"], "executor": team}
     for k, unseen in enumerate(part_folds(trainer.instances, n, seed=trainer.seed)[:most]):
         left_out = {item.content_hash for item in unseen}
@@ -161,6 +162,7 @@ def show_verdict(
     if kept is not None and kept is not trainer.policy:
         kept.save(folder / "policy.npz")
         notes.append(f"The training is in {folder / 'run.npz'}.")
+    notes = [line.replace("RUN.npz", str(folder / "run.npz")) for line in notes]
     for line in notes:
         print(line)
     if options["details"]:
