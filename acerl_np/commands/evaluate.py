@@ -13,11 +13,12 @@ from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared import standings, tables
 from acerl_np.commands.shared.episode_tables import write_tables
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
-from acerl_np.commands.shared.players import Plan, Seat, make_plan, sort_names
+from acerl_np.commands.shared.players import Plan, Seat, list_known, make_plan, sort_names
 from acerl_np.commands.shared.progress import report_unfinished
 from acerl_np.commands.shared.teams import open_team
 from acerl_np.problem.goal import SHIFT
 from acerl_np.support.errors import make_printable
+from acerl_np.support.report import DATA_FORMATS
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.margin import Comparison
@@ -131,8 +132,9 @@ def evaluate(
 def run(arguments: argparse.Namespace) -> None:
     """Compare policies and rules on task records.
 
-    The table shows mean makespan/tardiness for each record. M and C are makespan and tardiness from 0, the
-    worst policy, to 1, the best; P is the share of trials within the limit.
+    A sentence compares the first policy with the best of the others. Below are means over your records; of
+    bundled ones, or with --details, makespan/tardiness of each record. M and C are makespan and tardiness
+    from 0, the worst policy, to 1, the best; P is the share of trials within the limit.
 
     Examples
     --------
@@ -176,13 +178,17 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def show(found: Evaluation, plan: Plan, below: list[str], form: str, *, details: bool) -> None:
-    """Print the table, and what stands below it."""
+    """Print a sentence, the table, and what stands below it."""
+    from acerl_np.evaluation.headline import write_comparison
+
     figures = standings.list_standings(found.labels, found.trials, found.comparison)
     records, goal = plan.records, plan.playing.goal
     table, meanings = standings.render_standings(records, figures, goal, form, more=details)
+    first = write_comparison(found.labels, found.trials)
+    if first and form not in DATA_FORMATS:
+        print(f"{first}\n")
     print(table, end="")
-    lines = list(meanings)
-    lines += below
+    lines = [*meanings, *list_known(plan.seats, records), *below]
     margin = found.comparison.margin
     if margin is not None:
         lines.append(f"best rule on these records: {margin.rule}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.outputs import declare_outputs
-from acerl_np.commands.shared.players import Seat, make_plan, sort_names
+from acerl_np.commands.shared.players import list_known, make_plan, sort_names
 from acerl_np.commands.shared.progress import make_report, report_unfinished
 from acerl_np.commands.shared.tables import Column, count, name_columns, render, show_below
 from acerl_np.problem.goal import SHIFT, Goal
@@ -225,18 +225,6 @@ def run(arguments: argparse.Namespace) -> None:
 
         draw_settings(arguments.out, rows, target)
         print(f"picture {make_printable(arguments.out)}", file=sys.stderr)
-
-
-def list_known(seats: Sequence[Seat], records: Sequence[Instance]) -> list[str]:
-    """Say which policies were trained on records that judge them here."""
-    lines = []
-    for label, policy in seats:
-        origin = getattr(policy, "origin", None)
-        known = [] if origin is None else [item.content_hash for item in origin.records]
-        n = sum(record.content_hash in known for record in records)
-        if n:
-            lines.append(f"{label}: trained on {n} of these records; others would tell more of it.")
-    return lines
 
 
 def render_rows(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from acerl_np.evaluation.metrics import Difference, compare_paired
@@ -64,6 +64,29 @@ def write_headline(verdict: Verdict) -> str:
     told = claim(goal, own.trials, rule.trials, name, change)
     bad = [day.sentence(goal) for day in verdict.bad_days]
     return " ".join([f"{first}{told}, {_show_place(verdict)}.", *_warn(verdict), *bad])
+
+
+def write_comparison(labels: Sequence[str], results: Sequence[Trials]) -> str:
+    """Return how the first policy compares with the best of the others; nothing where an episode is open."""
+    own, *others = results
+    if not others or any(trials.unfinished for trials in results):
+        return ""
+    best = min(others, key=lambda trials: float(trials.mean("value").mean()))
+    name, other = labels[0], labels[1 + next(k for k, x in enumerate(others) if x is best)]
+    change = compare_paired(own.mean("value"), best.mean("value"))
+    words = {-1: f"{name} is better than {other}", 1: f"{other} is better than {name}"}
+    words[0] = f"No clear difference between {name} and {other}"
+    first = words.get(change.sign, "Too few records to tell")  # type: ignore[arg-type]
+    over = [x for x, y in ((name, own), (other, best)) if y.mean("cost").mean() >= y.cost_limit]
+    if over:
+        first = f"{' and '.join(over)} over the limit, {own.goal.cost} below {own.goal.limit}"
+    n, told = len(own.instances), claim(own.goal, own, best, other, change)
+    lines = [f"{first}: {told}, on {n} record{'s' * (n > 1)}."]
+    latest, usual = float(own.worst.max()), float(best.worst.max())
+    if latest > max(LONGER * usual, usual + LEAST_LONGER):
+        shown = f"up to {show_time(latest)} late, with {other} {show_time(usual)}"
+        lines.append(f"Careful: single tasks are {shown}.")
+    return " ".join(lines)
 
 
 def _show_place(verdict: Verdict) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from machine import needs_jit
 
 import acerl_np
-from acerl_np.evaluation.headline import write_headline
+from acerl_np.evaluation.headline import write_comparison, write_headline
 from acerl_np.evaluation.hold_out import choose_share, hold_out, make_noised, part_folds
 from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.trials import Playing, Trials
@@ -230,6 +230,28 @@ FEWER, NEITHER, MORE = (-9.0, 1.0), (-1.0, 1.0), (9.0, 1.0)
 )
 def test_the_first_line_says_what_to_use_and_what_to_be_careful_about(changes, told):
     assert write_first(*changes) == told
+
+
+def test_policies_are_compared_in_a_sentence():
+    """The first with the best of the others; who is over the limit is never called better."""
+
+    def say(own, other, costs=(20.0, 20.0), goal=PAPER, delay=0.0):
+        results = [
+            make_trials([x] * 6, [y] * 6, goal) for x, y in zip((own, other), costs, strict=True)
+        ]
+        results[0] = replace(results[0], worst=np.full((6, 1), delay))
+        third = make_trials([999.0] * 6, [20.0] * 6, goal)
+        return write_comparison(["a.npz", "NVF", "EDD"], [*results, third])
+
+    end = "makespan {} s instead of {} s (NVF), on 6 records."
+    assert say(90.0, 100.0) == f"a.npz is better than NVF: {end.format(90.0, 100.0)}"
+    assert say(100.0, 90.0) == f"NVF is better than a.npz: {end.format(100.0, 90.0)}"
+    assert say(90.0, 90.0) == f"No clear difference between a.npz and NVF: {end.format(90.0, 90.0)}"
+    over = "a.npz over the limit, tardiness below 50 s: "
+    assert say(90.0, 100.0, (60.0, 20.0)) == f"{over}{end.format(90.0, 100.0)}"
+    late = say(90.0, 100.0, delay=600.0)
+    assert late.endswith(" Careful: single tasks are up to 10 min late, with NVF 20 s.")
+    assert say(math.nan, 100.0) == "" and write_comparison(["a"], [make_trials([1.0], [1.0])]) == ""
 
 
 def write_sentence(goal, **changes):

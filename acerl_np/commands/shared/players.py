@@ -290,6 +290,18 @@ def refuse_others(seats: Sequence[Seat], records: Sequence[Instance]) -> None:
             raise InputError(f"{said}; expected --on RECORDS (dmh-train is the benchmark)")
 
 
+def list_known(seats: Sequence[Seat], records: Sequence[Instance]) -> list[str]:
+    """Say which policies were trained on records that judge them here."""
+    lines = []
+    for label, policy in seats:
+        origin = getattr(policy, "origin", None)
+        known = [] if origin is None else [item.content_hash for item in origin.records]
+        n = sum(record.content_hash in known for record in records)
+        if n:
+            lines.append(f"{label}: trained on {n} of these records; others would tell more of it.")
+    return lines
+
+
 def look_ahead(
     arguments: argparse.Namespace, seats: list[Seat], records: Sequence[Instance], goal: Goal
 ) -> list[Seat]:

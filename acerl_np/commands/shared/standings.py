@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from acerl_np.commands.shared.tables import (
     DELAY,
     ERROR,
+    FIGURES,
     USAGE,
     USAGE_MEANING,
     Column,
@@ -20,6 +21,7 @@ from acerl_np.commands.shared.tables import (
     show_error,
     show_pair,
 )
+from acerl_np.evaluation.references import bundled_references
 from acerl_np.problem.bundled import display_name
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
@@ -93,6 +95,8 @@ def render_standings(
         return render_data(rows, form), []
     n = len(instances)
     known = rows[-1]["policy"] == "hindsight"
+    if not more and not all(item.content_hash in bundled_references() for item in instances):
+        return render_means(rows, n, goal, form, known=known)
     columns = [Column("policy", "policy")]
     columns += [Column(f"cell{i}", display_name(x.name)) for i, x in enumerate(instances)]
     columns.append(Column(f"cell{n}", "mean"))
@@ -113,6 +117,28 @@ def render_standings(
         cells = {f"cell{i}": pair for i, pair in enumerate(pairs)}
         shown.append({**mean, **cells, "error": error})
     meanings = ["Cells: mean makespan/tardiness, s"]
+    meanings += [] if goal == PAPER else [f"Objective: {goal.describe()}"]
+    meanings += [column.meaning for column in columns if column.meaning]
+    return render(columns, shown, form), [f"{meaning}." for meaning in meanings]
+
+
+def render_means(
+    rows: Sequence[Values], n: int, goal: Goal, form: str, *, known: bool
+) -> tuple[str, list[str]]:
+    """Return the table of means over n records of one's own, and what its columns mean."""
+    columns = [Column("policy", "policy")]
+    columns += [] if goal.objective == PAPER.objective else [make_value_column(goal)]
+    late, waiting, *_ = USAGE
+    columns += [late._replace(form=".1%"), FIGURES[1]]
+    columns += [Column("longest", "longest delay, s", ".0f"), waiting, FIGURES[0]]
+    columns += FIGURES[2:] if goal.has_limit else ()
+    columns += BESIDE[-2:] if known else ()
+    shown = []
+    for k in range(0, len(rows), n + 1):
+        delays = [row["worst_s"] for row in rows[k : k + n]]
+        longest = None if None in delays else max(delays)  # type: ignore[type-var]
+        shown.append({**rows[k + n], "longest": longest})
+    meanings = [f"Means over {n} record{'s' * (n > 1)}; longest delay: of a single task"]
     meanings += [] if goal == PAPER else [f"Objective: {goal.describe()}"]
     meanings += [column.meaning for column in columns if column.meaning]
     return render(columns, shown, form), [f"{meaning}." for meaning in meanings]
