@@ -652,7 +652,9 @@ def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields:
         raise InputError(f"--names: read '{arguments.names}'; {expected}")
     files = [Path(arguments.out) / f"{name}.csv" for name in names]
     there = expand_names([arguments.out], needed=False) if Path(arguments.out).is_dir() else []
-    others = [make_printable(x) for x in there if Path(x) not in files and not x.endswith(BESIDE)]
+    read = {Path(x) for x in expand_names(arguments.tasks_of, needed=False)}
+    own = {*files, *read}
+    others = [make_printable(x) for x in there if Path(x) not in own and not x.endswith(BESIDE)]
     if others and arguments.names is None:
         held = errors.list_some(others, 3)
         raise InputError(

@@ -32,10 +32,10 @@ COMMANDS = {
     "records check IN": "<stdin>",
     "records make IN --magnitude 2 --out new --force": "<stdin>-n2",
     "records convert IN --out new.csv --force": "<stdin>",
-    "replay IN --past past.csv --force": "replay.html: past.csv ",
+    "replay IN --past past.csv --force": "browser): past.csv, makespan ",
     "floor check layout.json --on IN": "<stdin>",
     "evaluate EDD --on IN --trials 1": "<stdin>",
-    "replay EDD IN --force": "replay.html: EDD ",
+    "replay EDD IN --force": "browser): EDD, makespan ",
     f"train IN {TRAIN}": "run/policy.npz",
     "policy show index.npz --on IN": "pickup",
 }
@@ -94,7 +94,10 @@ def test_breakdowns_and_assignments_from_the_standard_input(folder, monkeypatch,
     feed(monkeypatch, PAST)
     assert "past" in run("evaluate EDD --on week.csv --trials 1 --past -").out
     feed(monkeypatch, PAST)
-    assert ": EDD 26.0/3.0, <stdin> 15.0/0.0" in run("replay EDD week.csv --past -").out
+    assert (
+        "EDD, makespan 26.0 s, tardiness 3.0 s; <stdin>, makespan 15.0 s"
+        in run("replay EDD week.csv --past -").out
+    )
 
 
 def test_ignored_columns_of_many_files_are_one_line(folder, run):
@@ -133,7 +136,7 @@ def test_the_date_format_is_in_a_mapping_of_every_command(folder, run):
     words = "evaluate EDD --on dated.csv --trials 1 --past past.csv"
     assert "past" in run(f"{words} --mapping erp.toml").out
     words = "replay EDD dated.csv --past past.csv --mapping erp.toml"
-    assert ", past.csv " in run(words).out
+    assert "; past.csv, " in run(words).out
     (folder / "options.toml").write_text('mapping = "erp.toml"\ntasks = ["dated.csv"]\n')
     run(f"train --config options.toml {TRAIN}")
 

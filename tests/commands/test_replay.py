@@ -27,12 +27,13 @@ def read_runs(path):
 def test_defaults_write_a_page_and_print_one_line(folder, run):
     shown = run("replay STD DMH-01").out
     trace = trace_policy("STD", acerl_np.load_instance("DMH-01"))
-    assert shown == f"replay.html: STD {trace.makespan:.1f}/{trace.tardiness:.1f}\n"
+    end = f"STD, makespan {trace.makespan:.1f} s, tardiness {trace.tardiness:.1f} s"
+    assert shown == f"wrote replay.html (open it in a browser): {end}\n"
     [episode] = read_runs("replay.html")
     assert (episode["label"], episode["makespan"]) == ("STD", trace.makespan)
     # An unfinished episode says so.
     shown = run("replay EDD DMH-01 --horizon 500").out
-    assert shown == "replay.html: EDD - (stopped at 500 s)\n"
+    assert shown == "wrote replay.html (open it in a browser): EDD - (stopped at 500 s)\n"
 
 
 @pytest.mark.parametrize(
@@ -56,10 +57,10 @@ def test_who_decides(network, run, words, labels):
     episodes = read_runs("page.html")
     assert [episode["label"] for episode in episodes] == labels
     told = [
-        f"{episode['label']} {episode['makespan']:.1f}/{episode['tardiness']:.1f}"
+        f"{episode['label']}, makespan {episode['makespan']:.1f} s, tardiness {episode['tardiness']:.1f} s"
         for episode in episodes
     ]
-    assert shown == f"page.html: {', '.join(told)}\n"
+    assert shown == f"wrote page.html (open it in a browser): {'; '.join(told)}\n"
 
 
 def test_the_trial_is_one_of_evaluate(folder, run):
