@@ -31,6 +31,7 @@ from acerl_np.pictures.text import draw_text
 from acerl_np.problem import layout as layouts
 from acerl_np.problem import parts, servable
 from acerl_np.problem.bundled import expand_names, load_layout, load_records
+from acerl_np.problem.clearance import describe_near, keep_apart
 from acerl_np.problem.export import read_mapping
 from acerl_np.problem.importers.common import complete_battery
 from acerl_np.problem.importers.files import read_floor
@@ -97,7 +98,8 @@ def import_layout(arguments: argparse.Namespace) -> None:
       acerl-np floor import tower.json --join --lift ground/a:upper/a:20 --vehicles 4 --start dock -o t.json
     """
     declare_outputs(arguments, [arguments.out])
-    names = ("vehicles", "start", "battery", "layout_id", "join", "two_way")
+    names = ["vehicles", "start", "battery", "layout_id", "join", "two_way"]
+    names += ["vehicle_length", "vehicle_width"]
     how = {name: getattr(arguments, name) for name in names}
     layout, warnings = import_floor(*arguments.files, **how, lifts=arguments.lift)
     _write(arguments, layout)
@@ -129,6 +131,8 @@ def import_floor(
     join: bool = False,
     lifts: Sequence[str] = (),
     two_way: bool = False,
+    vehicle_length: float | None = None,
+    vehicle_width: float | None = None,
 ) -> FloorImport:
     """Make a layout from a LIF file, an openTCS plant model, or two tables (CSV, .xlsx) of sites and paths.
 
@@ -151,6 +155,8 @@ def import_floor(
         Two-way edges to add, A:B or A:B:LENGTH in m.
     two_way : bool
         Whether edges without an opposite lead both ways.
+    vehicle_length, vehicle_width : float, optional, m
+        Of every vehicle; blocks then keep places apart that are nearer.
 
     Returns
     -------
@@ -173,6 +179,8 @@ def import_floor(
     except LayoutError as error:
         raise LayoutError(f"{path}: {error}") from error
     layout = _equip(battery, _start(start, layout), own)
+    layout = _keep_apart(layout, vehicle_length, vehicle_width)
+    warnings += [told] if (told := describe_near(layout)) else []
     if layout.blocks:
         blocks = count(len(layout.blocks), "block")
         warnings.append(
@@ -180,6 +188,13 @@ def import_floor(
         )
     faults = servable.describe_parts(layout)
     return FloorImport(layout, [*([faults] if faults else []), *warnings])
+
+
+def _keep_apart(layout: Layout, length: float | None, width: float | None) -> Layout:
+    """Return a floor with vehicles of a length and width, if given, and blocks of what is nearer."""
+    if length is None and width is not None:
+        raise InputError("--vehicle-width: given without --vehicle-length; expected both")
+    return layout if length is None else keep_apart(layout, length, width or 0.0)
 
 
 def _write(arguments: argparse.Namespace, layout: Layout) -> None:
@@ -500,6 +515,8 @@ def show_floor(layout: Layout) -> None:
         print(line)
     if layout.traffic is not None:
         print(layouts.describe_traffic(layout))
+    if told := describe_near(layout):
+        print(told)
     sys.stdout.flush()  # a check may take long
 
 
@@ -615,8 +632,11 @@ def edit(arguments: argparse.Namespace) -> None:
     changes: dict[str, Any] = {name: x for name, x in given.items() if x is not None}
     layout = layout.with_fleet(replace(vehicle, **changes) for vehicle in layout.vehicles)
     layout = _change_stops(arguments, _start(arguments.start, layout))
+    layout = _keep_apart(layout, arguments.vehicle_length, arguments.vehicle_width)
     layout = _equip(arguments.battery, layout, [None] * n).with_traffic(where, traffic)
     _write(arguments, layout)
+    if told := describe_near(layout):
+        print(told)
     if layout.traffic is not None:
         print(f"{layouts.describe_traffic(layout)}; {_measure_ways(layout)}")
 
@@ -675,10 +695,22 @@ BATTERY = opt.CommandOption(
     "charge (per s), start, critical, resume, good, full, tow",
     parse_battery,
 )
+SIZE = (
+    opt.CommandOption(
+        "--vehicle-length M",
+        "length of every vehicle, m: places that are nearer exclude each other",
+        number(0.0, MAX_NUMBER),
+    ),
+    opt.CommandOption(
+        "--vehicle-width M",
+        "width of every vehicle, m (default: its length)",
+        number(0.0, MAX_NUMBER),
+    ),
+)
 OUT = (opt.OUT.but(usage="-o/--out LAYOUT", help="layout to write", required=True), opt.FORCE)
 IMPORT: opt.Options = {
     "": (opt.CommandOption("files FILE+", "a LIF file, a plant model, or two tables"),),
-    opt.PLAY: (VEHICLES, START, BATTERY),
+    opt.PLAY: (VEHICLES, START, BATTERY, *SIZE),
     opt.RECORDS: (
         opt.CommandOption(
             "--layout-id ID", "which layout of a LIF file: its id, level, or ID/LEVEL"
@@ -711,7 +743,7 @@ EDIT: opt.Options = {
         opt.CommandOption(
             "--capacity C", "capacity of every vehicle, 0 for unlimited", number(0.0, MAX_NUMBER)
         ),
-        BATTERY,
+        *(BATTERY, *SIZE),
         opt.CommandOption(
             "--chargers SITE[:SLOTS],...",
             "where vehicles charge (default: the layout's; without any the sites of kind charger)",

@@ -155,6 +155,7 @@ def describe_floor(layout: Layout) -> dict[str, Any]:
     berths = {item.site: [item.slots, 0] for item in layout.chargers}
     for place in layout.parking.places if layout.parking else ():
         berths.setdefault(place.site, [0, 0])[1] = place.places
+    sizes = [[v.length, v.width or v.length] for v in layout.vehicles]  # m
     return {
         "layout": layout.name,
         # Last the stations that are served from a site.
@@ -170,6 +171,7 @@ def describe_floor(layout: Layout) -> dict[str, Any]:
             [v.id, index[v.start], *([own.capacity, own.critical] if own else [])]
             for v, own in zip(layout.vehicles, layout.batteries, strict=True)
         ],
+        **({"sizes": sizes} if any(map(any, sizes)) else {}),
     }
 
 

@@ -636,7 +636,16 @@ def hash_fleet(
 ) -> str:
     """Return the SHA-256 of vehicles in this order: ids, starts, speeds, capacities, batteries if any."""
     # Whole numbers and minus zero count as the numbers that a file gives.
-    fleet = [[v.id, v.start, float(v.speed), float(v.capacity) + 0.0] for v in vehicles]
+    fleet = [
+        [
+            v.id,
+            v.start,
+            float(v.speed),
+            float(v.capacity) + 0.0,
+            *([v.length, v.width] * (v.length > 0.0)),
+        ]
+        for v in vehicles
+    ]
     levels = [battery and vars(battery) for battery in batteries]
     return hash_json([fleet, levels] if any(levels) else fleet)
 

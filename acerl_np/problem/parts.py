@@ -292,6 +292,7 @@ class Block(json_tree.Checked):
 
 LISTED = at(json_tree.items(json_tree.part(Breakdown), 0, limits.MAX_BREAKDOWNS))
 AT_RANDOM = at(json_tree.part(RandomBreakdowns))
+SIZE = at(number(0.0, default=0.0, brief=True))
 
 
 @dataclass(frozen=True)
@@ -310,6 +311,9 @@ class Vehicle(json_tree.Checked):
     breakdowns : tuple of Breakdown
     random_breakdowns : RandomBreakdowns or None
     battery : Battery or None
+    length, width : float, m
+        For blocks of places that are too near, and for pictures; 0 where that does not matter. Without a
+        width it is as wide as long.
 
     Raises
     ------
@@ -324,6 +328,8 @@ class Vehicle(json_tree.Checked):
     breakdowns: tuple[Breakdown, ...] = field(default=(), metadata=LISTED)
     random_breakdowns: RandomBreakdowns | None = field(default=None, metadata=AT_RANDOM)
     battery: Battery | None = field(default=None, metadata=at(OWN_BATTERY))
+    length: float = field(default=0.0, metadata=SIZE)
+    width: float = field(default=0.0, metadata=SIZE)
 
 
 VEHICLE = json_tree.list_keys(Vehicle)

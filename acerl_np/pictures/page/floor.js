@@ -1,7 +1,7 @@
 /* The picture of the floor: its edges and sites, vehicles, and tasks that wait. */
 
 import { BOLD_FONT, FONT, SMALL_FONT, View } from "./canvas.js";
-import { STANDING, assignShapes, drawBerth, drawHeat, drawLevel, drawMachine, drawParcel, drawShape, drawSite, drawVehicle,
+import { STANDING, assignShapes, drawBerth, drawBody, drawHeat, drawLevel, drawMachine, drawParcel, drawShape, drawSite, drawVehicle,
   drawWaiting, drawWorkpiece } from "./marks.js";
 import { LOADED, findMost, findWork } from "./scene.js";
 import { chooseTicks, cutText, describeVehicle, describeWork, formatNumber } from "./words.js";
@@ -44,6 +44,8 @@ export class FloorView extends View {
   isCrowded = false;
   gap = 0;
   siteRadius = 0;
+  /** px a metre. */
+  scale = 1;
   /** @param {HTMLElement} place @param {Scene} scene */
   constructor(place, scene) {
     super(place);
@@ -57,6 +59,7 @@ export class FloorView extends View {
     const left = -findMost(xs.map((x) => -x), -Infinity), low = -findMost(ys.map((y) => -y), -Infinity);
     const w = right - left || 1, h = high - low || 1, inner = width - LEFT - RIGHT;
     const tall = Math.min(most - TOP - BOTTOM, Math.max(90, (inner * h) / w)), scale = Math.min(inner / w, tall / h);
+    this.scale = scale;
     this.open(width, Math.round(Math.max(190, scale * h + TOP + BOTTOM)));
     const dx = LEFT + (inner - scale * w) / 2, dy = TOP + (this.height - TOP - BOTTOM - scale * h) / 2;
     // y grows upwards on the floor and downwards on the screen.
@@ -153,6 +156,7 @@ export class FloorView extends View {
     if (decision !== null) this.drawDecision(decision);
     for (const [site, tasks] of this.standing) this.drawPile(...this.points[site], tasks);
     this.vehicles.forEach(({ state, x, y, angle }, v) => {
+      drawBody(pen, day.vehicles[v].size, this.scale, x, y, angle);
       drawVehicle(pen, state, x, y, r, angle);
       const level = scene.findLevel(v, time), { capacity = 0, critical = 0 } = day.vehicles[v];
       if (level === null) return;

@@ -84,6 +84,15 @@ export function drawVehicle(pen, state, x, y, r, angle = 0) {
   if (state === PARKED) drawPark(pen, "ink", x, y, 0.8 * r);
 }
 
+/** A vehicle as long and wide as it is, m. @param {Pen} pen @param {Point | undefined} size @param {number} scale
+ * @param {number} x @param {number} y @param {number} angle */
+export function drawBody(pen, size, scale, x, y, angle) {
+  if (size === undefined) return;
+  const [a, b] = size.map((metres) => (metres * scale) / 2), c = Math.cos(angle), s = Math.sin(angle);
+  const corners = /** @type {Point[]} */ ([[a, b], [-a, b], [-a, -b], [a, -b]]);
+  pen.polygon(corners.map(([u, w]) => [x + u * c - w * s, y + u * s + w * c]), { fill: "panel", stroke: "muted" });
+}
+
 /** An arc around a vehicle, as long as its battery is full. @type {(...of: [Pen, Colour, number, number, number, number]) => void} */
 export function drawLevel(pen, stroke, level, x, y, r) {
   pen.circle(x, y, r, { stroke, width: 3 }, level);

@@ -43,7 +43,7 @@ export function readFloor(data) {
   return {
     layout: data.layout, sites,
     edges: data.edges.map(([a, b, oneWay]) => ({ a, b, oneWay: oneWay === 1 })),
-    vehicles: data.vehicles.map(([id, site, capacity, critical]) => ({ id, site, capacity, critical })),
+    vehicles: data.vehicles.map(([id, site, capacity, critical], v) => ({ id, site, capacity, critical, size: data.sizes?.[v] })),
     hasLevels: data.vehicles.some(([, , capacity]) => capacity !== undefined),
   };
 }

@@ -25,7 +25,7 @@ type Seen = { state: string; x: number; y: number; angle: number; stack: number;
 
 // The floor, the day and what holds; sites, vehicles and tasks are positions.
 type Site = { id: string; x: number; y: number; kind: string; stations: string; name: string; slots: number; places: number; use: number };
-type Vehicle = { id: string; site: number; capacity?: number; critical?: number };
+type Vehicle = { id: string; site: number; capacity?: number; critical?: number; size?: Point };
 type Edge = { a: number; b: number; oneWay: boolean };
 type Floor = { layout: string; sites: Site[]; edges: Edge[]; vehicles: Vehicle[]; hasLevels: boolean };
 /** `epoch`: time zero, ms since 1970; `most` tasks that a curve shows; `mostWaited` at a site, or before a lane. */
@@ -46,6 +46,7 @@ type FloorData = {
   layout: string; sites: [id: string, x: number, y: number, kind: string, stations: string][];
   edges: [a: number, b: number, oneWay: number][]; berths: [site: number, slots: number, places: number][];
   vehicles: [id: string, site: number, capacity?: number, critical?: number][];
+  sizes?: Point[];
 };
 type EpisodeData = FloorData & {
   name: string; epoch: string | null; runs: RunData[];
