@@ -149,6 +149,7 @@ class Meeting:
         self.state = S.allocate_state(self.problem, 1)
         self.state.breakdown_key[0] = key
         self.visits = [[] for _ in instance.layout.vehicles]
+        self.came, self.alone = {}, {}
         open_episode(self.problem, self.state, 0, len(beside))
         while self.state.episode["phase"][0] == S.RUNNING:
             if offers.is_decision_due(self.problem, self.state, 0):

@@ -83,8 +83,8 @@ class Board:
         machine = np.full(n_servers, -np.inf)
         since, arrival, known = np.zeros((3, self.room))
         used = np.zeros(self.room, np.bool_)
-        move = np.zeros((n, kernels.N_MOVE_FIELDS))
-        move[:, kernels.MOVE_LEFT] = -1e12
+        move = np.zeros((n, S.N_MOVE_FIELDS))
+        move[:, S.MOVE_LEFT] = -1e12
         finish, broke = np.zeros((2, n))
         tasks = since, arrival, used, known
         plan = np.zeros_like(self.state.plan[0])
@@ -139,7 +139,7 @@ class Board:
             row["place"][at] = vehicle.place
             row["trip_pace"][at] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
-            self.clock.move[v, : kernels.MOVE_LEFT] = *times, vehicle.level, vehicle.level_time
+            self.clock.move[v, : S.MOVE_LEFT] = *times, vehicle.level, vehicle.level_time
         self.n_ready += vehicle.is_ready - before.is_ready
 
     def _show(self, v: int) -> None:
@@ -424,7 +424,7 @@ class Board:
             return vehicle
         if vehicle.place >= 0:
             self.state.vehicle["left_site"][0, v] = vehicle.place
-            self.clock.move[v, kernels.MOVE_LEFT] = now
+            self.clock.move[v, S.MOVE_LEFT] = now
         level, way = self.find_level(v, now), self._find_stand(v, now)
         site = vehicle.site if way.began > now else way.site
         return vehicle._replace(site=site, level=level, level_time=now, way=way, place=-1)

@@ -127,7 +127,19 @@ class MeetingFloor(Floor):
             way = way._replace(pause=float(row.pause), loaded=float(row.loaded_tick))
         is_alone, finish = bool(found == kernels.ALONE), float(row.event_tick)
         plan = self.read_plan(v)
+        if found == kernels.AROUND:
+            self.note_passing(v)
         return vehicle._replace(plan=plan, alone=is_alone, way=way, finish=finish)
+
+    def note_passing(self, v: int) -> None:
+        """Take over the plans of vehicles that let another one pass."""
+        for w, vehicle in enumerate(self.vehicles):
+            if w == v or not vehicle.plan or (plan := self.read_plan(w)) == vehicle.plan:
+                continue
+            row, way = self.state.vehicle[0, w], vehicle.way
+            if vehicle.task is not None and way is not None:
+                way = way._replace(loaded=float(row.loaded_tick), pause=float(row.pause))
+            self.put(w, vehicle._replace(plan=plan, way=way, finish=float(row.event_tick)))
 
     def rest(self, v: int, vehicle: LiveVehicle, now: float) -> LiveVehicle:
         """Return a vehicle that was to turn, with the way to where it may rest."""

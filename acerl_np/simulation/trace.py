@@ -462,6 +462,8 @@ class _Notes:
                 steps = _stand_at(int(self.instance.pickup[task]), pickup - pause, pickup, steps)
             delay = self._measure_delay(v)
             self.open[v] = Trip(k, v, task, self.now, end, pickup, True, steps, None, pause, delay)
+        if self.meets:
+            self._follow_plans()
 
     def _note_recalls(self, first: int) -> None:
         """Note the trips that decisions from `first` on called back."""
@@ -610,7 +612,7 @@ class _Notes:
         return int(measure_delay(self.problem, self.state, PLAYED, v)) if self.meets else 0
 
     def _follow_plans(self) -> None:
-        """Note how the ways go on that a breakdown may have pushed."""
+        """Note how the ways go on of vehicles that were pushed, or let others pass."""
         after = self.state.vehicle[PLAYED]
         for v, trip in self.open.items():
             if after[v].status == S.WORKING:

@@ -281,8 +281,19 @@ def test_who_stands_aside_is_in_no_block():
 
 
 class Compared(Meeting):
-    n_plans = n_kept = 0
-    delay = None
+    """Each plan is as early as that of a slow search; a vehicle that passes others makes all cost less."""
+
+    n_plans = n_kept = n_passed = 0
+
+    def list_ends(self):
+        """What `let_pass` adds up: squares of seconds from when tasks were ready, or vehicles idle."""
+        ends = []
+        for row in self.state.vehicle[0]:
+            since = row.since
+            if row.status == S.WORKING:
+                since = np.ceil(S.find_ready(self.problem, self.state, 0, row.task))
+            ends.append(float(row.event_tick - since) ** 2)
+        return ends
 
     def before(self, v, task):
         site, second = self.find_start(v)
@@ -292,10 +303,13 @@ class Compared(Meeting):
             for a, c in itertools.pairwise(so_far):
                 ways[k] = zone.drive(ways[k], a, c)[1]
         place = site, tuple(ways)
-        return (place, second), self.state.task["vehicle"][0, task] == v
+        is_kept = self.state.task["vehicle"][0, task] == v
+        loser = int(self.state.task["vehicle"][0, task])
+        return (place, second), is_kept, loser, self.list_plans(v), self.list_ends()
 
     def after(self, v, task, seen):
-        start, is_kept = seen
+        start, is_kept, loser, plans, ends = seen
+        self.note_ways()
         if is_kept:
             self.n_kept += 1
             return
@@ -303,21 +317,62 @@ class Compared(Meeting):
         length = layout.routes.edge_length
         edges = {(int(a), int(c)): int(length[a, c]) for a, c in np.argwhere(np.isfinite(length))}
         how = layout.traffic.headway, layout.traffic.lanes == "apart"
-        # Who has lost the task has its way to rest before.
-        search = NaiveSearch(edges, layout.sites, *how, self.list_plans(v), list_zones(layout))
-        ends = int(day.pickup[task]), int(day.delivery[task])
-        ready = int(np.ceil(S.find_ready(self.problem, self.state, 0, task)))
         handling = int(day.handling_time[task])
-        expected = search.find_delivery(*start, *ends, ready, handling)
-        assert self.state.vehicle[0, v].event_tick == expected
+        task_ends = int(day.pickup[task]), int(day.delivery[task])
+        ready = int(np.ceil(S.find_ready(self.problem, self.state, 0, task)))
+        now, found = self.list_plans(v), int(self.state.vehicle[0, v].event_tick)
+        # Who has lost the task has its way to rest before.
+        if loser < 0 and now != plans:
+            self.n_passed += 1
+            expected = self.search(edges, how, plans).find_delivery(
+                *start, *task_ends, ready, handling
+            )
+            others = [k for k in range(len(ends)) if k != v]
+            own = self.list_ends()
+            less = sum(own[k] - ends[k] for k in others)
+            assert less + (found - ready) ** 2 < (expected - ready) ** 2
+            for (visits, _), (_, so_far) in zip(plans, now, strict=True):
+                self.check_kept(visits, so_far)
+        elif loser < 0:
+            expected = self.search(edges, how, now).find_delivery(
+                *start, *task_ends, ready, handling
+            )
+            assert found == expected
         self.n_plans += 1
         # Who drives alone takes the shortest way, and waits at the pickup alone.
         alone = layout.routes.find_time(layout.vehicles[v].speed)
-        alone = max(1, alone[start[0][0], ends[0]] + alone[ends] + handling)
-        plan = self.state.plan[0, v]
-        came = max(start[1], int(plan[plan[0, S.PLANNED_PICKUP], S.PLAN_IN]))
-        self.delay = self.delay or {}
-        self.delay[task] = expected - start[1] - max(0, ready - came) - alone
+        alone = max(1, alone[start[0][0], task_ends[0]] + alone[task_ends] + handling)
+        self.alone[task] = start[1], ready, alone
+
+    def search(self, edges, how, plans):
+        layout = self.instance.layout
+        return NaiveSearch(edges, layout.sites, *how, plans, list_zones(layout))
+
+    def check_kept(self, visits, so_far):
+        """Until it stands aside, what a vehicle had planned stays."""
+        now, aside = int(self.state.episode["time"][0]), self.instance.layout.sites
+        for site, came, left in visits:
+            if aside[site].aside and left >= now:
+                assert (site, came) in {x[:2] for x in so_far}
+                return
+            assert [site, came, left] in [list(x) for x in so_far]
+
+    def note_ways(self):
+        """Note when vehicles are at the pickup, as they have planned at last."""
+        for row, plan in zip(self.state.vehicle[0], self.state.plan[0], strict=True):
+            if row.status == S.WORKING:
+                self.came[int(row.task)] = int(plan[plan[0, S.PLANNED_PICKUP], S.PLAN_IN])
+
+    @property
+    def delay(self):
+        """How much longer each task took than alone."""
+        return {
+            task: int(self.finish[task])
+            - start
+            - max(0, ready - max(start, self.came[task]))
+            - alone
+            for task, (start, ready, alone) in self.alone.items()
+        }
 
 
 def compare(seed, errands, blocks):
@@ -327,6 +382,7 @@ def compare(seed, errands, blocks):
     assert play.list_faults() == []
     assert play.n_plans + play.n_kept == play.state.episode["n_decisions"][0]
     assert S.read_outcome(play.state).delay == sum(play.delay.values())
+    return play.n_passed
 
 
 def play_broken(seed, errands, blocks):

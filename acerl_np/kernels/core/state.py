@@ -211,6 +211,11 @@ N_PLAN_FIELDS = 4
 PLAN_SITE, PLAN_IN, PLAN_OUT, PLAN_STAY = range(N_PLAN_FIELDS)
 PLANNED_VISITS, PLANNED_PICKUP, PLANNED_DELIVERY, PLANNED_FROM = range(N_PLAN_FIELDS)
 
+# What a control system's clock says of a vehicle, see `Clock.move`.
+N_MOVE_FIELDS = 7
+MOVE_SINCE, MOVE_BEGAN, MOVE_REACHED, MOVE_LOADED = range(4)
+MOVE_LEVEL, MOVE_LEVEL_TIME, MOVE_LEFT = range(4, N_MOVE_FIELDS)
+
 RESERVATION = describe_record({np.int64: ("since", "until", "next", "next_in", "vehicle", "visit")})
 
 NODE = describe_record(
@@ -425,7 +430,7 @@ class State(NamedTuple):
         place : site of the parking place that it has or drives to, -1 for none
         left_site, left_tick : that of the place that it left last, and when
         level, level_tick : energy when that last changed course
-        estimate : scratch: when it will have charged, -1 if it does not count
+        estimate : scratch: when it will have charged, -1 if it does not count; or leaves where it stands
         halted_at : m that a halted vehicle stands past site, 0 at the site
         edge_offset : m past edge_from at edge_tick
         trip_metres, trip_slowdown : m and s of speed limits from where the way begins to
@@ -443,6 +448,7 @@ class State(NamedTuple):
     plan : ndarray(int64, (B, V, n, N_PLAN_FIELDS)), visits of sites, past and planned; V is 0 if nobody meets
         PLAN_SITE, PLAN_IN, PLAN_OUT : when the site is reached and left, `NEVER` at the end
         PLAN_STAY : ticks of handling there; or less 0, for how many it has been broken on the edge after it
+    kept_plan, kept_vehicle : scratch: rows of `plan` and `vehicle` as they were, see `traffic.let_pass`
     reserved : ndarray(RESERVATION, (V * n * m,)), scratch: what others hold, see `lanes.sort_reservations`
         since, until, next, next_in : of a visit, and of the next one; next is -1 if the
             spot is held as another is inside of its block. In the list of a block next is the edge by
@@ -475,6 +481,8 @@ class State(NamedTuple):
     vehicle: np.ndarray
     breakdown_key: np.ndarray
     plan: np.ndarray
+    kept_plan: np.ndarray
+    kept_vehicle: np.ndarray
     reserved: np.ndarray
     node: np.ndarray
     node_seconds: np.ndarray
@@ -502,6 +510,8 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
         vehicle=np.zeros((n_episodes, n_vehicles), VEHICLE),
         breakdown_key=np.zeros((n_episodes, 4), np.uint32),
         plan=np.zeros((n_episodes, n_planned, n_visits, N_PLAN_FIELDS), np.int64),
+        kept_plan=np.zeros((n_planned, n_visits, N_PLAN_FIELDS), np.int64),
+        kept_vehicle=np.zeros(n_planned, VEHICLE),
         reserved=np.zeros(n_reserved, RESERVATION),
         node=np.zeros(n_nodes, NODE),
         node_seconds=np.zeros(n_nodes),
@@ -511,7 +521,7 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
 
 def take_rows(state: State, n: int) -> State:
     """Return a view of the first n rows of a state; scratch is shared."""
-    shared = {"reserved", "node", "node_seconds", "auxiliary"}
+    shared = {"kept_plan", "kept_vehicle", "reserved", "node", "node_seconds", "auxiliary"}
     pairs = zip(State._fields, state, strict=True)
     return State(*(array if name in shared else array[:n] for name, array in pairs))
 

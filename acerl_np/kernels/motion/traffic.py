@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.core import state as S
+from acerl_np.kernels.core.records import copy_records
 from acerl_np.kernels.motion import lanes, planner, ways
 from acerl_np.support.compiled import inner_kernel
 
@@ -65,11 +66,12 @@ def add_metres(problem, state, b, v, first, sign):
 
 
 @inner_kernel
-def write_plan(problem, state, b, v, task, last, start):
+def write_plan(problem, state, b, v, task, last, start, forgets):
     """Write the way that ends with a node in place of the visits of vehicle v from `start` on.
 
-    Visits before that, which no one else must know any more, are forgotten. Return the ticks at which the
-    task is loaded and delivered, 0 both without one, -1 both if the plan has no room for the way.
+    With `forgets`, visits before that, which no one else must know any more, are forgotten. Return the ticks
+    at which the task is loaded and delivered, 0 both without one, -1 both if the plan has no room for the
+    way; and which visit `start` is now.
     """
     i, now = state.episode[b].instance, state.episode[b].time
     node, plan = state.node, state.plan[b, v]
@@ -78,7 +80,7 @@ def write_plan(problem, state, b, v, task, last, start):
     width = len(adjacency) + node[n_lists].first
     since = plan[start, S.PLAN_IN] if start > 0 else now
     first = min(1, start)
-    while first < start and not lanes.is_reserved(problem, i, plan, first, now):
+    while forgets and first < start and not lanes.is_reserved(problem, i, plan, first, now):
         first += 1
     while first > 1 and adjacency[plan[first, S.PLAN_SITE], S.SPOT_NEXT] >= 0:
         first -= 1  # by which way it is in its blocks is told by the visits before
@@ -92,7 +94,7 @@ def write_plan(problem, state, b, v, task, last, start):
         n += before < 0 or before // width == a // width
         a = before
     if kept + n >= len(plan):
-        return np.int64(-1), np.int64(-1)
+        return np.int64(-1), np.int64(-1), start
     plan[0, S.PLANNED_VISITS] = at = kept + n
     plan[0, S.PLANNED_PICKUP] = plan[0, S.PLANNED_DELIVERY] = 0
     out, stay, loaded, end = S.NEVER, np.int64(0), np.int64(0), np.int64(0)
@@ -114,7 +116,25 @@ def write_plan(problem, state, b, v, task, last, start):
     plan[kept + 1, S.PLAN_IN] = since
     plan[0, S.PLANNED_FROM] = 1
     add_metres(problem, state, b, v, kept + 1, 1.0)
-    return loaded, end
+    return loaded, end, kept + 1
+
+
+@inner_kernel
+def plan_from(problem, state, b, v, task, goal, start, tick, forgets):
+    """Plan the way of vehicle v from visit `start` of its plan, 0 for where it stands, and a tick on.
+
+    Return what `write_plan` does, -1 where there is no way.
+    """
+    plan, spot, since = state.plan[b, v], state.vehicle[b, v].site, tick
+    if start > 0:
+        spot = lanes.find_spot(problem, state.episode[b].instance, plan, start)
+        since = plan[start, S.PLAN_IN]
+        add_metres(problem, state, b, v, start, -1.0)
+    tick = max(tick, since)
+    last = planner.search_way(problem, state, b, v, task, goal, spot, tick, since)
+    if last < 0:
+        return np.int64(-1), np.int64(-1), start
+    return write_plan(problem, state, b, v, task, last, start, forgets)
 
 
 @S.unless_traffic()
@@ -123,26 +143,18 @@ def take_way(problem, state, b, v, task, goal):
 
     It leads to a task, its delivery and to rest; without a task, -1, to `goal`, -1 for any site aside.
     """
-    i, now = state.episode[b].instance, state.episode[b].time
+    now = state.episode[b].time
     vehicle, plan = state.vehicle[b, v], state.plan[b, v]
     start = plan[0, S.PLANNED_VISITS]
     if vehicle.stand_site >= 0:
         start = find_next_visit(plan, now)
-    spot, since = vehicle.site, now
-    if start > 0:
-        spot, since = lanes.find_spot(problem, i, plan, start), plan[start, S.PLAN_IN]
-        add_metres(problem, state, b, v, start, -1.0)
-    last = planner.search_way(problem, state, b, v, task, goal, spot, max(now, since), since)
-    if last < 0 and start > 0:
+    loaded, end, begin = plan_from(problem, state, b, v, task, goal, start, now, True)
+    if end < 0 and start > 0:
         # Pushed together, vehicles may stand on edges, where no search lets them wait: first to rest then.
         plan[0, S.PLANNED_PICKUP] = plan[0, S.PLANNED_DELIVERY] = 0
         add_metres(problem, state, b, v, start, 1.0)
         start = plan[0, S.PLANNED_VISITS]
-        spot, since = lanes.find_spot(problem, i, plan, start), plan[start, S.PLAN_IN]
-        last = planner.search_way(problem, state, b, v, task, goal, spot, max(now, since), since)
-    loaded = end = np.int64(-1)
-    if last >= 0:
-        loaded, end = write_plan(problem, state, b, v, task, last, start)
+        loaded, end, begin = plan_from(problem, state, b, v, task, goal, start, now, True)
     if end < 0:
         state.episode[b].phase = S.STUCK
         return
@@ -151,8 +163,128 @@ def take_way(problem, state, b, v, task, goal):
         return
     vehicle.stand_site = -1
     vehicle.loaded_tick, vehicle.event_tick = loaded, end
+    if goal != planner.ABOARD and measure_delay(problem, state, b, v) > 0:
+        let_pass(problem, state, b, v, begin)
     came = max(now, plan[plan[0, S.PLANNED_PICKUP], S.PLAN_IN])
-    vehicle.pause = loaded - came
+    vehicle.pause = vehicle.loaded_tick - came
+
+
+@inner_kernel
+def hold(problem, state, b, v, k):
+    """Let the plan of vehicle v end where it first stands clear of the lane, from visit k on.
+
+    It is not done there. `estimate` is when it was to leave, `NEVER` if it stands nowhere. Return whether
+    it stands.
+    """
+    i, vehicle, plan = state.episode[b].instance, state.vehicle[b, v], state.plan[b, v]
+    end = plan[0, S.PLANNED_VISITS]
+    if vehicle.status == S.WORKING:
+        end = plan[0, S.PLANNED_DELIVERY]
+    while k < end and not lanes.is_off_lane(problem, i, plan[k, S.PLAN_SITE]):
+        k += 1
+    stands = k < end and vehicle.status in (S.WORKING, S.PARKING, S.TO_CHARGER)
+    vehicle.estimate = plan[k, S.PLAN_OUT] if stands else S.NEVER
+    if stands:
+        add_metres(problem, state, b, v, k, -1.0)
+        plan[0, S.PLANNED_VISITS], plan[k, S.PLAN_OUT] = k, S.NEVER
+    return stands
+
+
+@inner_kernel
+def weigh_end(problem, state, b, v):
+    """Return the square of the ticks from when the task of vehicle v was ready, or v was idle, to its end.
+
+    So nobody who has waited for long is passed by many.
+    """
+    vehicle, since = state.vehicle[b, v], np.float64(state.vehicle[b, v].since)
+    if vehicle.status == S.WORKING:
+        since = np.ceil(S.find_ready(problem, state, b, vehicle.task))
+    return (np.float64(vehicle.event_tick) - since) ** 2
+
+
+@inner_kernel
+def find_next(state, b, site, tick):
+    """Return which vehicle that is held is to leave next, -1 for none.
+
+    First are those that stand at a site by a tick, then the one that was to leave first.
+    """
+    found, follows = np.int64(-1), False
+    for v in range(state.vehicle.shape[1]):
+        stand = state.plan[b, v, state.plan[b, v, 0, S.PLANNED_VISITS]]
+        joins, leaves = (
+            stand[S.PLAN_SITE] == site and stand[S.PLAN_IN] <= tick,
+            state.vehicle[b, v].estimate,
+        )
+        if leaves == S.NEVER or follows > joins:
+            continue
+        if found < 0 or joins > follows or leaves < state.vehicle[b, found].estimate:
+            found, follows = np.int64(v), joins
+    return found
+
+
+@inner_kernel
+def go_on(problem, state, b, v):
+    """Plan vehicle v anew from the end of its plan, where it stands clear of the lane.
+
+    Return whether there is room for the way.
+    """
+    vehicle, plan, tick = state.vehicle[b, v], state.plan[b, v], state.episode[b].time
+    k, pickup = plan[0, S.PLANNED_VISITS], plan[0, S.PLANNED_PICKUP]
+    stay, task, goal = plan[k, S.PLAN_STAY], np.int64(-1), vehicle.destination
+    if vehicle.status == S.WORKING:
+        task, goal = vehicle.task, np.int64(-1)
+        if k > pickup or (k == pickup and vehicle.loaded_tick + stay <= tick):
+            goal = planner.ABOARD
+        elif k == pickup:
+            tick = plan[k, S.PLAN_IN]
+    if plan_from(problem, state, b, v, task, goal, k, tick, False)[1] < 0:
+        return False
+    if goal == planner.ABOARD:
+        plan[0, S.PLANNED_PICKUP] = pickup
+        plan[k, S.PLAN_STAY] = stay
+    follow_plan(problem, state, b, v)
+    return True
+
+
+@inner_kernel
+def let_pass(problem, state, b, v, begin):
+    """Let vehicle v pass before others that stand clear of the lane, if all are done sooner so in sum.
+
+    It has a plan for its task from visit `begin` on. Others wait where they next stand clear of the lane.
+    From there to where they stand next, and v from where it stands next, they are planned anew: those that
+    stand at one site one behind another, else in the order in which they were to leave.
+    """
+    i, now = state.episode[b].instance, state.episode[b].time
+    n, vehicle = problem.instance[i].n_vehicles, state.vehicle[b, v]
+    before, busy, waiting = weigh_end(problem, state, b, v), vehicle.busy, vehicle.waiting
+    copy_records(state.vehicle[b], 0, state.kept_vehicle, 0, n)
+    for u in range(n):
+        visits = state.plan[b, u, 0, S.PLANNED_VISITS]
+        S.copy_table(state.plan[b], u, state.kept_plan, u, visits + 1)
+        k, cost = find_visit(state.plan[b, u], now), weigh_end(problem, state, b, u)
+        k += state.plan[b, u, k, S.PLAN_OUT] < now
+        state.vehicle[b, u].estimate = S.NEVER
+        if u != v and hold(problem, state, b, u, k):
+            before += cost
+    found = plan_from(problem, state, b, v, vehicle.task, np.int64(-1), begin, now, True)
+    after, is_sooner = 0.0, 0 <= found[1] < vehicle.event_tick
+    vehicle.loaded_tick, vehicle.event_tick = found[0], found[1]
+    u, k = np.int64(v), found[2]
+    while is_sooner and u >= 0:
+        site, leaves = state.plan[b, u, k, S.PLAN_SITE], state.plan[b, u, k, S.PLAN_OUT]
+        if not hold(problem, state, b, u, k + 1):
+            after += weigh_end(problem, state, b, u)
+        u = find_next(state, b, site, leaves)
+        if u >= 0:
+            k = state.plan[b, u, 0, S.PLANNED_VISITS]
+            is_sooner = go_on(problem, state, b, u) and after < before
+    if is_sooner and after < before:
+        vehicle.busy, vehicle.waiting = busy, waiting
+        return
+    copy_records(state.kept_vehicle, 0, state.vehicle[b], 0, n)
+    for u in range(n):
+        visits = state.kept_plan[u, 0, S.PLANNED_VISITS]
+        S.copy_table(state.kept_plan, u, state.plan[b], u, visits + 1)
 
 
 @S.unless_traffic()
@@ -258,7 +390,7 @@ def push_plans(problem, state, b, n_reserved):
                 moves |= out > plan[k, S.PLAN_OUT] or arrives > plan[k + 1, S.PLAN_IN]
                 plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN] = out, arrives
     for v in range(problem.instance[i].n_vehicles):
-        note_delay(problem, state, b, v)
+        follow_plan(problem, state, b, v)
 
 
 @inner_kernel
@@ -304,24 +436,26 @@ def read_arrival(state, b, reserved, entry):
 
 
 @inner_kernel
-def note_delay(problem, state, b, v):
-    """Write when vehicle v loads, delivers, or is at rest, after its plan was pushed."""
+def follow_plan(problem, state, b, v):
+    """Write when vehicle v loads, delivers, or is at rest, after its plan was changed."""
     i, now = state.episode[b].instance, state.episode[b].time
     plan, vehicle = state.plan[b, v], state.vehicle[b, v]
     if S.ROAMING <= vehicle.status <= S.TO_CHARGER:
         end = plan[plan[0, S.PLANNED_VISITS], S.PLAN_IN]
-        vehicle.event_tick = max(vehicle.event_tick, end)
+        vehicle.event_tick = end if end > now else vehicle.event_tick
     if vehicle.status != S.WORKING or plan[0, S.PLANNED_DELIVERY] == 0:
         return
-    pickup, delivery = plan[plan[0, S.PLANNED_PICKUP]], plan[plan[0, S.PLANNED_DELIVERY]]
-    late = max(np.int64(0), pickup[S.PLAN_IN] - vehicle.loaded_tick)
+    task, pause = vehicle.task, vehicle.pause
     if now < vehicle.loaded_tick:
-        vehicle.loaded_tick += late
-        waits = S.find_weight(problem, i, vehicle.task) * np.float64(late)
+        came = max(state.task[b, task].start, plan[plan[0, S.PLANNED_PICKUP], S.PLAN_IN])
+        loaded = max(came, np.int64(np.ceil(S.find_ready(problem, state, b, task))))
+        waits = S.find_weight(problem, i, task) * np.float64(loaded - vehicle.loaded_tick)
         vehicle.last_waiting += waits
         vehicle.waiting += waits
-    end = max(vehicle.event_tick, delivery[S.PLAN_IN] + delivery[S.PLAN_STAY])
-    vehicle.busy += np.float64(end - vehicle.event_tick)
+        vehicle.loaded_tick, vehicle.pause = loaded, loaded - came
+    delivery = plan[plan[0, S.PLANNED_DELIVERY]]
+    end = delivery[S.PLAN_IN] + delivery[S.PLAN_STAY]
+    vehicle.busy += np.float64(end - vehicle.event_tick - (vehicle.pause - pause))
     vehicle.event_tick = end
 
 

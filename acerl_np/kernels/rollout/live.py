@@ -24,10 +24,6 @@ FAR_TICK = np.int64(2**40)
 N_PLAN_FIELDS = 2
 PLAN_TIME, PLAN_REPAIR_TIME = range(N_PLAN_FIELDS)
 
-N_MOVE_FIELDS = 7
-MOVE_SINCE, MOVE_BEGAN, MOVE_REACHED, MOVE_LOADED = range(4)
-MOVE_LEVEL, MOVE_LEVEL_TIME, MOVE_LEFT = range(4, N_MOVE_FIELDS)
-
 
 class Clock(NamedTuple):
     """Moments of the control system's clock, which the tables of kernels count from now.
@@ -159,24 +155,24 @@ def count_all_from(problem, state, clock, now, day):
 def count_move_from(problem, state, clock, now, v):
     """Write vehicle v's way, level and places as counted from `now`."""
     vehicle, own = state.vehicle[0, v], clock.move[v]
-    vehicle.since = S.count_ticks(own[MOVE_SINCE] - now)
-    vehicle.level = np.int64(np.floor(own[MOVE_LEVEL] + NOISE))
-    vehicle.level_tick = S.count_ticks(own[MOVE_LEVEL_TIME] - now)
-    vehicle.left_tick = S.count_ticks(own[MOVE_LEFT] - now)
+    vehicle.since = S.count_ticks(own[S.MOVE_SINCE] - now)
+    vehicle.level = np.int64(np.floor(own[S.MOVE_LEVEL] + NOISE))
+    vehicle.level_tick = S.count_ticks(own[S.MOVE_LEVEL_TIME] - now)
+    vehicle.left_tick = S.count_ticks(own[S.MOVE_LEFT] - now)
     if vehicle.left_tick == 0:
         state.episode[0].freed = 0
     status = vehicle.status
     if trips.drives(status):
         end = max(np.int64(1), S.count_ticks(clock.finish[v] - now))
         vehicle.event_tick = end
-        vehicle.loaded_tick = min(end, S.count_ticks(own[MOVE_LOADED] - now))
+        vehicle.loaded_tick = min(end, S.count_ticks(own[S.MOVE_LOADED] - now))
         # Ways that do not begin at a whole second from now are that much longer.
-        began = own[MOVE_BEGAN] - now
+        began = own[S.MOVE_BEGAN] - now
         tick = np.int64(np.floor(began + NOISE))
         vehicle.trip_tick = tick
         vehicle.trip_metres = 0.0
         vehicle.trip_slowdown = max(0.0, began - np.float64(tick))
-        vehicle.trip_reached = own[MOVE_REACHED] - now
+        vehicle.trip_reached = own[S.MOVE_REACHED] - now
     elif status == S.QUEUED:
         vehicle.event_tick = S.NEVER
     elif status == S.CHARGING and energy.has_battery(problem, state, np.int64(0), v):

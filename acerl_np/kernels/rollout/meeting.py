@@ -32,9 +32,14 @@ def count_plans_from(problem, state, clock, now):
 
 @inner_kernel
 def open_plans(problem, state, clock, tick):
-    """Let row 0 stand at a second of the clock, with the plans as they are known."""
+    """Let row 0 stand at a second of the clock, with the plans and what vehicles do as they are known."""
     state.episode[0].time, state.episode[0].phase = tick, S.RUNNING
     count_plans_from(problem, state, clock, 0.0)
+    for v in range(len(clock.plan)):
+        vehicle = state.vehicle[0, v]
+        vehicle.event_tick = S.count_ticks(clock.finish[v])
+        vehicle.loaded_tick = S.count_ticks(clock.move[v, S.MOVE_LOADED])
+        vehicle.since = S.count_ticks(clock.move[v, S.MOVE_SINCE])
 
 
 @inner_kernel
@@ -51,6 +56,8 @@ def close_plans(state):
 def plan_way(problem, state, clock, tick, v, task, goal, turns):
     """Plan the way of vehicle v at a tick, as `traffic.take_way`, into `State.plan`; return how.
 
+    Others may let it pass.
+
     Parameters
     ----------
     goal : int, or `planner.ABOARD` for a task that is loaded
@@ -62,12 +69,11 @@ def plan_way(problem, state, clock, tick, v, task, goal, turns):
     int
         AROUND, ALONE or NO_WAY.
     """
-    vehicle, counted = state.vehicle[0, v], 0.0
-    if task >= 0 and S.is_chained(problem, 0):
-        state.ready[0, task] = clock.arrival[task]
-    elif task >= 0:
-        counted = problem.record[0, task].arrival
-        problem.record[0, task].arrival = clock.arrival[task]
+    vehicle = state.vehicle[0, v]
+    for row in range(len(clock.used) if task >= 0 else 0):
+        if S.is_chained(problem, 0):
+            state.ready[0, row] = clock.arrival[row]
+        problem.record[0, row].arrival = clock.arrival[row]
     found = AROUND
     while found < NO_WAY:
         open_plans(problem, state, clock, tick)
@@ -75,12 +81,12 @@ def plan_way(problem, state, clock, tick, v, task, goal, turns):
             if found == ALONE and w != v:
                 state.plan[0, w, 0, S.PLANNED_VISITS] = 0
         vehicle.stand_site = 0 if turns else -1
+        if task >= 0:
+            vehicle.task, vehicle.status, state.task[0, task].start = task, S.WORKING, tick
         traffic.take_way(problem, state, np.int64(0), np.int64(v), np.int64(task), np.int64(goal))
         if close_plans(state):
             break
         found += 1
-    if task >= 0 and not S.is_chained(problem, 0):
-        problem.record[0, task].arrival = counted
     if goal == planner.ABOARD:
         state.plan[0, v, 0, S.PLANNED_PICKUP] = 1
     return found
