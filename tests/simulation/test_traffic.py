@@ -159,6 +159,28 @@ def test_who_parks_waits_for_others():
 
 
 @compiles
+def test_a_vehicle_that_stands_aside_lets_another_pass():
+    day = make_day(line("A", "A"), *[("A", "D", 0, 0)] * 4)
+    play = Meeting(day, give((0, 0), (1, 1), (0, 2), (1, 3)))
+    # At 30 v0 plans to leave D once v1 has come, at 33, and to be back at D at 93. v1, there at 33, would
+    # have to wait for all that. So it passes, and both wait at A until the other has come.
+    assert play.visits[1][3:7] == [(3, 33, 33), (2, 43, 43), (1, 53, 53), (0, 63, 66)]
+    assert play.visits[0][3:7] == [(3, 30, 36), (2, 46, 46), (1, 56, 56), (0, 66, 69)]
+    assert play.finish.tolist() == [30, 33, 99, 96]
+
+
+@compiles
+def test_vehicles_cross_a_single_lane_in_convoys():
+    # Six vehicles bring all from A to D, 60 s apart, and come back: 150 s a convoy, 144 an hour.
+    names = ["A", *"bcefg", "D"]
+    edges = [(a, b, 10) for a, b in itertools.pairwise(names)]
+    day = make_day(make_floor(names, edges, "A" * 6, {"headway": 3}), *[("A", "D", 0, 0)] * 30)
+    play = Meeting(day, lambda free, pool: (free[0], 0))
+    assert play.list_faults() == []
+    assert play.finish.max() == 4 * 150 + 75
+
+
+@compiles
 def test_a_place_that_holds_several():
     # v0 handles at b from 30 to 50, and v1, which loads as long, follows at 33 if there is room. v2 comes
     # from D: at 40 beside both, at 53 once v0 has left, at 93 once v1 has. Then all drive on to A.
@@ -183,19 +205,15 @@ def fork(*starts, breakdowns=(), **block):
 
 @compiles
 def test_a_block_holds_one_vehicle():
-    # The edge from A to b and the place e: nobody is at e until v0 has left the edge at 10.
+    # The edge from A to b and the place e: v1 holds e from 10 to 10 + 3, and v0 drives back after that.
     day = make_day(
         fork("A", "A", sites=["e"], edges=[["b", "A"]]), ("A", "b", 0, 0), ("A", "e", 0, 0)
     )
-    play = Meeting(day, give((0, 0), (1, 1)))
-    assert play.visits[0][:2] == [(0, 0, 0), (1, 10, 10)]
-    # v0 would be back on that edge from 10 to 20: so v1 comes once it has left for good.
-    assert play.visits[0][2] == (0, 20, S.NEVER)
-    assert play.visits[1] == [(0, 0, 10), (4, 20, 20), (0, 30, S.NEVER)]
-    # In the other order: v1 holds e from 10 to 10 + 3, and v0 drives along the edge before, or after.
-    play = Meeting(day, give((1, 1), (0, 0)))
-    assert play.visits[1] == [(0, 0, 0), (4, 10, 10), (0, 20, S.NEVER)]
-    assert play.visits[0] == [(0, 0, 0), (1, 10, 13), (0, 23, S.NEVER)]
+    # In either order: v0 first would come back to A at 20, and v1 would be at e at 20; so v0 lets it pass.
+    for order in ((0, 0), (1, 1)), ((1, 1), (0, 0)):
+        play = Meeting(day, give(*order))
+        assert play.visits[1] == [(0, 0, 0), (4, 10, 10), (0, 20, S.NEVER)]
+        assert play.visits[0] == [(0, 0, 0), (1, 10, 13), (0, 23, S.NEVER)]
 
 
 @compiles
@@ -210,9 +228,10 @@ def test_a_block_of_one_direction_holds_those_who_came_in_by_the_same_edge():
     floor = fork("A", "D", kind="same_direction", **ways)
     tasks = ("A", "b", 0, 20), ("D", "e", 0, 0)
     play = Meeting(make_day(floor, *tasks), give((0, 0), (1, 1)))
-    assert play.visits[0][:3] == [(0, 0, 10), (1, 20, 30), (0, 40, S.NEVER)]
-    assert play.visits[1][:3] == [(3, 0, 23), (2, 33, 33), (4, 43, 43)]
+    assert play.visits[0][:3] == [(0, 0, 13), (1, 23, 33), (0, 43, S.NEVER)]
+    assert play.visits[1][:3] == [(3, 0, 0), (2, 10, 10), (4, 20, 20)]
     play = Meeting(make_day(replace(floor, blocks=()), *tasks), give((0, 0), (1, 1)))
+    assert play.visits[0][:3] == [(0, 0, 10), (1, 20, 30), (0, 40, S.NEVER)]
     assert play.visits[1][:3] == [(3, 0, 0), (2, 10, 10), (4, 20, 20)]
 
 
@@ -231,10 +250,10 @@ def test_a_block_knows_by_which_edge_one_came_in_however_long_ago():
 def test_a_block_is_held_by_who_breaks_down_in_it():
     # Broken at 15 on its way from b to c, v0 is there at 42 instead of at 20. v1 has left A at 13 already.
     floor = fork("A", "A", sites=["b", "c", "e"], breakdowns=[(0, 15, 20)])
-    day = make_day(floor, ("A", "D", 0, 0), ("A", "e", 0, 0))
+    day = make_day(floor, ("A", "D", 0, 0), ("A", "e", 1, 0))
     play = Meeting(day, give((0, 0), (1, 1), (0, 0)))
     assert play.visits[0][:4] == [(0, 0, 0), (1, 10, 10), (2, 42, 42), (3, 52, 52)]
-    assert play.visits[1] == [(0, 0, 13), (4, 45, 45), (0, 55, S.NEVER)]
+    assert play.visits[1] == [(0, 1, 13), (4, 45, 45), (0, 55, S.NEVER)]
 
 
 @compiles
@@ -512,7 +531,9 @@ def plan_moves(grid):
                 state.plan[0, u, 1 : len(own) + 1, :3] = own
                 state.plan[0, u, 0, [S.PLANNED_VISITS, S.PLANNED_FROM]] = len(own), 1
         state.vehicle[0, v].stand_site = 0  # it may turn
+        state.vehicle[0, v].task, state.vehicle[0, v].status = task, S.WORKING
         take_way(problem, state, np.int64(0), np.int64(v), np.int64(task), np.int64(-1))
+        state.vehicle[0, v].status = S.IDLE  # others are not planned again
         note_plans(state, visits)
         free[v] = arrived[j, k] = int(state.vehicle[0, v].event_tick)
     assert list_faults(day.layout, visits) == []

@@ -203,13 +203,13 @@ def weigh_end(problem, state, b, v):
 
 
 @inner_kernel
-def find_next(state, b, site, tick):
-    """Return which vehicle that is held is to leave next, -1 for none.
+def find_next(state, b, n, site, tick):
+    """Return which of n vehicles, of those that are held, is to leave next, -1 for none.
 
     First are those that stand at a site by a tick, then the one that was to leave first.
     """
     found, follows = np.int64(-1), False
-    for v in range(state.vehicle.shape[1]):
+    for v in range(n):
         stand = state.plan[b, v, state.plan[b, v, 0, S.PLANNED_VISITS]]
         joins, leaves = (
             stand[S.PLAN_SITE] == site and stand[S.PLAN_IN] <= tick,
@@ -236,7 +236,7 @@ def go_on(problem, state, b, v):
         if k > pickup or (k == pickup and vehicle.loaded_tick + stay <= tick):
             goal = planner.ABOARD
         elif k == pickup:
-            tick = plan[k, S.PLAN_IN]
+            tick = vehicle.loaded_tick - vehicle.pause
     if plan_from(problem, state, b, v, task, goal, k, tick, False)[1] < 0:
         return False
     if goal == planner.ABOARD:
@@ -274,7 +274,7 @@ def let_pass(problem, state, b, v, begin):
         site, leaves = state.plan[b, u, k, S.PLAN_SITE], state.plan[b, u, k, S.PLAN_OUT]
         if not hold(problem, state, b, u, k + 1):
             after += weigh_end(problem, state, b, u)
-        u = find_next(state, b, site, leaves)
+        u = find_next(state, b, n, site, leaves)
         if u >= 0:
             k = state.plan[b, u, 0, S.PLANNED_VISITS]
             is_sooner = go_on(problem, state, b, u) and after < before
