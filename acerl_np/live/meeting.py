@@ -137,9 +137,11 @@ class MeetingFloor(Floor):
             if w == v or not vehicle.plan or (plan := self.read_plan(w)) == vehicle.plan:
                 continue
             row, way = self.state.vehicle[0, w], vehicle.way
+            stand = row.stand_site  # it may still be called back in this round
             if vehicle.task is not None and way is not None:
                 way = way._replace(loaded=float(row.loaded_tick), pause=float(row.pause))
             self.put(w, vehicle._replace(plan=plan, way=way, finish=float(row.event_tick)))
+            row.stand_site = stand
 
     def rest(self, v: int, vehicle: LiveVehicle, now: float) -> LiveVehicle:
         """Return a vehicle that was to turn, with the way to where it may rest."""

@@ -324,7 +324,8 @@ class Compared(Meeting):
         place = site, tuple(ways)
         is_kept = self.state.task["vehicle"][0, task] == v
         loser = int(self.state.task["vehicle"][0, task])
-        return (place, second), is_kept, loser, self.list_plans(v), self.list_ends()
+        plans = [(visits, [*so_far]) for visits, so_far in self.list_plans(v)]
+        return (place, second), is_kept, loser, plans, self.list_ends()
 
     def after(self, v, task, seen):
         start, is_kept, loser, plans, ends = seen
