@@ -101,7 +101,8 @@ def render_standings(
     columns += [Column(f"cell{i}", display_name(x.name)) for i, x in enumerate(instances)]
     columns.append(Column(f"cell{n}", "mean"))
     if goal.objective != PAPER.objective:
-        columns += [make_value_column(goal), *([] if more else [USAGE[-1]])]
+        told = more or goal.objective == "worst"
+        columns += [make_value_column(goal), *([] if told else [USAGE[-1]])]
     hidden = {"satisfied_share"} if not goal.has_limit else set()
     hidden |= set() if known else {"above_hindsight_share", "of_the_way_share"}
     columns += [column for column in BESIDE if column.name not in hidden]
