@@ -1,7 +1,7 @@
 """Whether verdicts are true: what 550 weeks of some shifts say beside 400 further shifts.
 
     python benchmarks/verdict_truth.py --out verdict-truth.csv        an hour of two cores
-    python benchmarks/verdict_truth.py --cases "half a point" --out verdict-truth.csv
+    python benchmarks/verdict_truth.py --cases "little to win" --out verdict-truth.csv
     python benchmarks/verdict_truth.py --quick
 
 Each week trains a policy, and five for its folds, and is judged. The truth is the kept policy's difference to
@@ -60,10 +60,10 @@ class Case(NamedTuple):
 CASES = (
     Case("much to win", "cross-aisles", 3, 0.9, 100_000),
     Case("some to win", "supply-loop", 4, 0.8, 100_000),
-    Case("half a point", "supply-loop", 4, 0.65, 100_000),
-    Case("half a point, 8", "supply-loop", 4, 0.65, 100_000, records=8),
-    Case("half a point, 5", "supply-loop", 4, 0.65, 100_000, records=5),
-    Case("a quarter", "cross-aisles", 3, 0.77, 100_000),
+    Case("half a point", "supply-loop", 4, 0.7, 100_000),
+    Case("little to win", "supply-loop", 4, 0.65, 100_000),
+    Case("little to win, 8", "supply-loop", 4, 0.65, 100_000, records=8),
+    Case("little to win, 5", "supply-loop", 4, 0.65, 100_000, records=5),
     Case("spoiled", "supply-loop", 4, 0.65, 0, 2, spoiled=0.3),
     Case("low load", "cross-aisles", 3, 0.55, 100_000),
     Case("hardly trained", "cross-aisles", 3, 0.65, 2_000, 2),

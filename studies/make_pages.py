@@ -88,6 +88,7 @@ SLOTS = {
     "a slot for each task, the default: chosen by these figures": ("comparison", "ACERL"),
     "**the same, seeds 200 to 219: the check**": ("checks", "ACERL"),
     "a slot by place in the record, seeds 200 to 219": ("checks", "slots by place in the record"),
+    "place in the pool": ("learning", "slots of the tasks: place in the pool"),
     "place in the pool, seeds 200 to 219": ("checks", "slots by place in the pool"),
     "the default, learning rate 0.03": ("learning", "learning rate: 0.03"),
     "PPO, a slot for each task": ("comparison", "PPO"),
