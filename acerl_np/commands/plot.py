@@ -1,6 +1,6 @@
 """`acerl-np plot`: pictures of trainings and floors.
 
-Draw training curves and floors with matplotlib (pip install 'acerl_np[plot]').
+Draw training curves and floors with matplotlib (pip install matplotlib).
 
 Examples
 --------

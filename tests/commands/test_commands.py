@@ -226,7 +226,8 @@ def test_what_commands_compute_python_gets_from_functions(folder, run):
     week, layout = acerl_np.load_instance("week.csv"), acerl_np.load_layout("layout.json")
     [trace] = acerl_np.replay({"EDD": "EDD"}, week, acerl_np.Playing(seed=4), trial=2)
     shown = run("replay EDD week.csv --seed 4 --trial 2 --out page.html").out
-    assert f"EDD {trace.makespan:.1f}/{trace.tardiness:.1f}\n" in shown
+    end = f"EDD, makespan {trace.makespan:.1f} s, tardiness {trace.tardiness:.1f} s\n"
+    assert end in shown
     load = acerl_np.check_floor(layout, [week]).loads[0]
     shown = f"offered load {load.offered:.2f} ({load.loaded:.2f} "
     assert shown in run("floor check layout.json --on week.csv").out

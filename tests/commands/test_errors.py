@@ -299,5 +299,5 @@ def test_an_extra_that_is_missing_is_named(files, run, monkeypatch):
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
     words = ["plot floor dmh --out a.png", "plot curves run"]
-    cases = dict.fromkeys(words, "pip install 'acerl_np[plot]'")
+    cases = dict.fromkeys(words, "pip install matplotlib")
     assert find_unsaid(run, cases) == {}

@@ -102,7 +102,7 @@ def test_a_training_leaves_a_picture_of_its_curves(empty, run):
 def test_a_training_without_matplotlib_says_so_once(empty, run, monkeypatch):
     hide_matplotlib(monkeypatch)
     Path("one").mkdir()
-    hint = "matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"
+    hint = "matplotlib is not installed; install it with: pip install matplotlib"
     for quiet in ([], ["--quiet"]):
         Path("one/curves.png").write_text("of an earlier run")
         err = run([*TRAIN, *quiet, "--out", "one", "--force"]).err

@@ -183,7 +183,7 @@ def test_an_option_that_an_error_names_helps(
         assert option in FREE or all(part in said for part in re.split(r",(?=\w)", word))
     assert main(shlex.split(words + advised)) == 0
     made = tmp_path / "made"
-    last = max(made.iterdir()) if made.is_dir() else made
+    last = max(made.iterdir()) if made.is_dir() else made.with_suffix(".csv")
     record = load_instance(last, layout=floor, date_format="seconds")
     assert getattr(record, column)[-1] == value
 
