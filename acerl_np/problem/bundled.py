@@ -231,7 +231,7 @@ def load_records(
     Parameters
     ----------
     instance : str or path-like
-        Or a folder, or a pattern such as "week/*.csv".
+        Or a folder, or a pattern such as "week/shift-?.csv".
     layout : str, path-like or Layout, optional
     breakdowns : path-like, optional
     mapping : path-like, mapping or Export, optional
