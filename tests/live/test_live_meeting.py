@@ -337,14 +337,16 @@ def test_a_breakdown_holds_the_lane_until_the_repair_is_told():
     guess = find_repair_ticks(dispatcher._floor, 0)
     dispatcher.feed(E.VehicleBroke(15.0, "v0"))  # 2 s beyond b; it drives on at 16 + guess, from 14
     left = 15 + guess + 1 + 8
-    assert foresee(dispatcher, 15.0)[0]["t1"] == left + 10 + 30 + 2
-    # Not told by 80: v0 is at D at 81 + 8 + 10, then v1 crosses, and then who is sent from A now.
+    # v2 takes t0, and passes v1: it follows v0 to D a headway behind.
+    assert foresee(dispatcher, 15.0)[0]["t1"] == left + 10 + 3 + 30 + 2
+    # Not told by 80: v0 is at D at 81 + 8 + 10, and v2, which is sent from A now, at 110. v1 crosses then.
     dispatcher.feed(E.TaskCancelled(80.0, "t0"))
     dispatcher.feed(E.TaskArrived(80.0, "t2", "A", "D", expiry=100.0))
     (order,) = dispatcher.decide(80.0)
-    assert 16 + guess < 80 and order[:2] == ("v2", "t2") and order.finish == 99 + 30 + 30
+    assert 16 + guess < 80 and order[:2] == ("v2", "t2") and order.finish == 80 + 30
     dispatcher.feed(E.VehicleRepaired(100.0, "v0"))
-    assert dispatcher.idle == () and foresee(dispatcher, 100.0)[0]["t1"] == 108 + 10 + 30 + 2
+    assert dispatcher.idle == ()
+    assert foresee(dispatcher, 100.0)[0]["t1"] == 108 + 10 + 3 + 30 + 2
 
 
 def test_where_no_way_is_left_predictions_say_so(tmp_path):
