@@ -25,8 +25,8 @@ _HOMES = {
     "kernels.dispatching.floor": "Floor",
     "live.dispatcher": "Dispatcher",
     "live.events": (
-        "Assignment Charge Explanation Forecast MachineBusy Option Park Recall "
-        "RecallAnswered TaskAnnounced TaskArrived TaskCancelled TaskChanged TaskReady "
+        "Assignment Charge EdgeClosed EdgeOpened Explanation Forecast MachineBusy Option Park Recall "
+        "RecallAnswered TaskAnnounced TaskArrived TaskCancelled TaskChanged TaskMoved TaskReady "
         "TaskRecalled VehicleAdded VehicleBack VehicleBroke VehicleCharging VehicleIdle "
         "VehicleLevel VehicleOutOfService VehicleParked VehiclePassed VehicleRemoved "
         "VehicleRepaired "

@@ -30,6 +30,12 @@ from acerl_np.live.events import (
     Charge as Charge,
 )
 from acerl_np.live.events import (
+    EdgeClosed as EdgeClosed,
+)
+from acerl_np.live.events import (
+    EdgeOpened as EdgeOpened,
+)
+from acerl_np.live.events import (
     Explanation as Explanation,
 )
 from acerl_np.live.events import (
@@ -61,6 +67,9 @@ from acerl_np.live.events import (
 )
 from acerl_np.live.events import (
     TaskChanged as TaskChanged,
+)
+from acerl_np.live.events import (
+    TaskMoved as TaskMoved,
 )
 from acerl_np.live.events import (
     TaskReady as TaskReady,

@@ -246,6 +246,7 @@ class Episode(simulator.Episode):
         places = parking.get("places", [])
         self._places = {item["site"]: int(item.get("places", 1)) for item in places}
         machines = layout.get("machines", [])
+        self._loads_stay = layout.get("loads") == "stay"
         self._machines = {item["site"]: Machine(int(item.get("servers", 1))) for item in machines}
         self.log: list[tuple[int, int, str, str]] = []
         self.machine_log: list[tuple[int, str, str, str]] = []
@@ -953,6 +954,12 @@ class Episode(simulator.Episode):
             self._note(vehicle, "charged", vehicle.site)
         vehicle.errand = ""
         task = vehicle.task
+        if self._loads_stay and task is not None and vehicle.loaded_at < self.time:
+            # It stands where it was a tick ago, and goes on from there at the tick of the repair.
+            vehicle.status, vehicle.repaired_at = BROKEN, self.time + repair_ticks + 1
+            vehicle.finish += repair_ticks + 2
+            task.finish = vehicle.finish
+            return
         super().break_down(vehicle, repair_ticks)
         vehicle.began = self.time
         if task is not None:
@@ -961,6 +968,9 @@ class Episode(simulator.Episode):
     def repair(self, vehicle: Vehicle) -> None:
         self._happened = self._opens_round = True
         super().repair(vehicle)
+        if vehicle.task is not None:
+            vehicle.status = WORKING
+            vehicle.elapsed -= 1  # it moves from the next tick on
         vehicle.n_repairs += 1
         vehicle.since = self.time
         self._plan_failure(self._index(vehicle), vehicle)

@@ -110,13 +110,20 @@ class Scene:
         if vehicle.status == full.IDLE:
             return 0.0, None
         if vehicle.status == full.BROKEN:
+            left, site = 0, None
+            if vehicle.task is not None:  # it keeps its load
+                left, site = vehicle.finish - vehicle.repaired_at, vehicle.task.delivery
             if vehicle.mean_times is not None:
-                return vehicle.mean_times[1], None
-            return vehicle.repaired_at - self.now if self.knows_breakdowns else math.inf, None
+                return vehicle.mean_times[1] + left, site
+            back = vehicle.repaired_at - self.now
+            return back + left if self.knows_breakdowns else math.inf, site
         breakdown, back = self.find_breakdown(vehicle)
-        if breakdown <= vehicle.finish - self.now:
+        finish = vehicle.finish - self.now
+        if breakdown <= finish:
+            if self.slow._loads_stay and vehicle.loaded_at - self.now < breakdown:
+                return finish + back - breakdown + 1, vehicle.task.delivery
             return back, vehicle.site
-        return vehicle.finish - self.now, vehicle.task.delivery
+        return finish, vehicle.task.delivery
 
     def find_trip(self, vehicle, site, task):
         """Seconds to the pickup, and from there to the delivery, handling included."""

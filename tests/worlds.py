@@ -144,6 +144,7 @@ def worlds(draw, floor=None):
     layout["vehicles"] = draw(fleets(ids))
     layout["task_slots"] = draw(st.integers(1, 8))
     layout["truncate_distances"] = draw(st.booleans())
+    layout["loads"] = draw(st.sampled_from(["return", "stay"]))
     if draw(st.booleans()):
         layout["scaling"] = SCALED
     capacities = [vehicle["capacity"] for vehicle in layout["vehicles"]]
@@ -312,6 +313,7 @@ def chained_world(seed):
         "edges": edges,
         "vehicles": vehicles,
         "task_slots": 8,
+        "loads": ("return", "stay")[seed % 2],
     }
     is_ranked = draws.random() < 0.2
     rows = []

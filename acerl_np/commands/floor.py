@@ -169,6 +169,7 @@ def import_floor(
     """
     how: dict[str, Any] = {"layout_id": layout_id, "join": join, "two_way": two_way}
     data, warnings = read_floor(path, *further, battery=_read_battery(battery), **how)
+    data["loads"] = "stay"
     data["edges"] += [_read_lift(text, data) for text in lifts]
     _demand_fleet(path, vehicles, start, data)
     # Whether batteries reach a charger is looked at once the vehicles stand where they start.

@@ -90,6 +90,11 @@ OPTIONS: opt.Options = {
             parse_clock,
             default="messages",
         ),
+        opt.CommandOption(
+            "--lateness SECONDS",
+            "how late an event may come, by its time (default: 5; with --clock wall:5 10, and so on)",
+            opt.number(0.0, DAY),
+        ),
         opt.CommandOption("--http HOST:PORT", "serve HTTP (needs the extra serve)"),
         opt.CommandOption(
             "--token-file FILE", "file with the access token; required unless HOST is local"
@@ -257,6 +262,8 @@ def start(arguments: argparse.Namespace, ahead: float | None) -> Dispatcher:
     options: dict[str, Any] = {"seed": arguments.seed, "explain": bool(arguments.explain)}
     if ahead is not None:  # one that is so far ahead makes no other one too late
         options["lateness"] = LATE + ahead
+    if arguments.lateness is not None:
+        options["lateness"] = arguments.lateness
     log, state = arguments.log, place_state(arguments)
     if log is None:
         say("no --log: what is told is lost with the process")

@@ -11,15 +11,17 @@ from acerl_np.problem.layout import describe_traffic
 from acerl_np.problem.servable import measure_passing
 
 
-def describe_left_out(records: Sequence[Instance]) -> list[str]:
-    """Return what is assumed of vehicles that meet, and whether handling times are given."""
+def describe_left_out(records: Sequence[Instance], *, some_meet: bool = False) -> list[str]:
+    """Return what is assumed of vehicles that meet, in some rows or all, and of handling times."""
     layout = records[0].layout
     ways = {(edge.a, edge.b) for edge in layout.edges}
     ways |= {(edge.b, edge.a) for edge in layout.edges if not edge.one_way}
     both = sum((b, a) in ways for a, b in ways) // 2
     n_lanes = len({frozenset(way) for way in ways})
     assumed = "vehicles pass through each other"
-    if layout.traffic is not None:
+    if some_meet:
+        assumed = f"in rows with traffic vehicles meet; in those without {assumed}"
+    elif layout.traffic is not None:
         assumed = describe_traffic(layout)
     seconds = float(np.concatenate([record.handling_time for record in records]).mean())
     handling = "none are given, so loading and unloading take no time"

@@ -22,6 +22,10 @@ CLOCK_ROWS = ("since", "arrival", "used", "known")
 """Arrays of the kernels' tables that have a row a task."""
 
 
+MOST_LEFT = 1e9
+"""s, in place of more that a vehicle has to drive on: no way may lead there now."""
+
+
 class Board:
     """Tables of one situation, in row 0 of a State, as they stand after each change.
 
@@ -128,6 +132,9 @@ class Board:
         row["stand_site"][at] = -1
         row["site"][at] = row["edge_from"][at] = vehicle.site
         self.clock.finish[v], self.clock.broke[v] = vehicle.finish, vehicle.broke
+        row["held"][at] = vehicle.is_stranded
+        left = min(self.find_left(vehicle), MOST_LEFT) if vehicle.is_stranded else 0
+        row["left"][at] = math.ceil(left)
         if self.has_auxiliary:
             way = vehicle.way or parts.Way(vehicle.site, 0.0, vehicle.site, 0.0, 0.0, vehicle.site)
             row["trip_site"][at], row["trip_from"][at], row["destination"][at] = (
@@ -140,12 +147,26 @@ class Board:
             row["trip_pace"][at] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
             self.clock.move[v, : S.MOVE_LEFT] = *times, vehicle.level, vehicle.level_time
+        else:
+            self.clock.move[v, S.MOVE_LOADED] = self._find_loaded(v, vehicle)
         self.n_ready += vehicle.is_ready - before.is_ready
+
+    def find_left(self, vehicle: parts.LiveVehicle) -> float:
+        """Return how long a vehicle that stands with its load drives on afterwards, s."""
+        return max(1.0, vehicle.finish - vehicle.broke)
+
+    def _find_loaded(self, v: int, vehicle: parts.LiveVehicle) -> float:
+        """Return when a vehicle under way has loaded, or should load its task, s."""
+        if vehicle.task is None or vehicle.has_fetched:
+            return vehicle.moved
+        event, index = self.tasks[vehicle.task].event, self.layout.site_index
+        way = self.measure_way(v, index[event.pickup], index[event.delivery])
+        return vehicle.finish - way - event.handling_time
 
     def _show(self, v: int) -> None:
         """Let kernels see whether a vehicle is there: in service, and not hidden."""
         own, is_hidden = self.vehicles[v], v in self.hidden
-        is_away = own.service == parts.OUT or (is_hidden and own.status != S.WORKING)
+        is_away = own.service == parts.OUT or (is_hidden and own.task is None)
         self.state.vehicle["status"][0, v] = S.BROKEN if is_away else own.status
         if self._decider.hides_out:
             is_hidden |= own.service != parts.SERVING

@@ -22,6 +22,7 @@ from acerl_np.live.meeting import MeetingFloor
 from acerl_np.live.orders import TOOK_PLACE, DayBegan, Item, Recalled
 from acerl_np.live.parts import Situation, find_arrival
 from acerl_np.live.recovery import redo_line
+from acerl_np.live.saving import BEFORE
 from acerl_np.live.wire import CHARGE, PARK
 from acerl_np.problem.instance import make_instance
 from acerl_np.problem.layout import Layout
@@ -101,7 +102,8 @@ def _play(log: LogReader, layout: Layout, until: Start | None) -> Iterator[_Note
             pass  # refused
         return
     with name_line(first.place, first.line):
-        options = first.line["options"]
+        options = {**BEFORE, **first.line["options"]}
+        layout = layout.with_loads(options["loads"])
         if "commitment" in options:
             layout = layout.with_commitment(options["commitment"], options["max_changes"])
         floor = (_Witness if layout.traffic is None else _MeetingWitness)(layout)
@@ -163,7 +165,7 @@ class _Witness(Floor):
         """Let it happen, and note what came of it."""
         n = self.day.delivered
         super().apply(item)
-        tells = isinstance(item, events.TaskArrived | events.TaskChanged)
+        tells = isinstance(item, events.TaskArrived | events.TaskChanged | events.TaskMoved)
         told = self.find_task(item.task) if tells else None  # type: ignore[union-attr]
         fleet = self.layout.vehicles
         carried = {
@@ -259,7 +261,7 @@ class _LoggedDay:
                     zero = item.start
                 case events.TaskArrived() if event is not None:
                     names[item.task] = self.rows[item] = _Row(event, names.get(item.after))
-                case events.TaskChanged() if event is not None:
+                case events.TaskChanged() | events.TaskMoved() if event is not None:
                     names[item.task].event = event
                 case events.TaskAnnounced() | events.TaskReady():
                     row, ready = names[item.task], getattr(item, "ready", time)

@@ -114,6 +114,9 @@ class Dispatcher(CopiedWhole):
     parks, charges : bool
         Whether idle vehicles are sent to the layout's parking places, and to its chargers. If not, the plant
         does that: `send` says so.
+    loads : {"stay", "return"}
+        What becomes of a task that is loaded as its vehicle breaks down: it is stranded with it, or waits at
+        its pickup again. A log goes on as it began.
 
     Attributes
     ----------
@@ -169,6 +172,7 @@ class Dispatcher(CopiedWhole):
         max_changes: int | None = None,
         parks: bool = True,
         charges: bool = True,
+        loads: str = "stay",
     ) -> None:
         self._use = Exclusive("dispatcher")
         if isinstance(layout, str | os.PathLike):
@@ -192,6 +196,8 @@ class Dispatcher(CopiedWhole):
             layout = layout.with_commitment(commitment or layout.commitment, most)
         self.commitment, self.max_changes = layout.commitment, layout.max_changes
         self.parks, self.charges = bool(parks), bool(charges)
+        layout = layout.with_loads(loads)
+        self.loads = layout.loads
         if not isinstance(policy, str):
             policy.check_layout(layout, "dispatcher")
             warn_of_difference(policy, [("dispatcher", layout)])
@@ -332,6 +338,11 @@ class Dispatcher(CopiedWhole):
         of theirs is tried anew.
         """
         return tuple(name for name, own in self._floor.fleet.items() if own.alone)
+
+    @property
+    def closed(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of sites between which edges are closed now."""
+        return self._floor.layout.closed
 
     @property
     def levels(self) -> dict[str, float]:
@@ -862,8 +873,9 @@ class Dispatcher(CopiedWhole):
     ) -> Dispatcher:
         """Restore a saved dispatcher, on request with another policy and other options."""
         data = unpack_json(arrays["state"])
-        kept = {name: data[name] for name in saving.ALL_OPTIONS if name in data}
-        layout = Layout.from_dict(data["layout"])
+        told = {**saving.BEFORE, **data}
+        kept = {name: told[name] for name in saving.ALL_OPTIONS if name in told}
+        layout = Layout.from_dict(data["layout"]).with_closed(map(tuple, data.get("closed", ())))
         policy = saving.read_policy(arrays) if policy is None else policy
         dispatcher = cls(layout, policy, **{**kept, **options})
         saving.unpack_state(dispatcher.desk.feed, dispatcher.desk.orders, data, arrays)

@@ -191,6 +191,25 @@ class TaskRecalled(_OfTask):
 
 
 @dataclass(frozen=True)
+class TaskMoved(_OfTask):
+    """The load of a task stands at another site, and waits there for any vehicle.
+
+    It may have been on a vehicle that has broken down.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    task : str
+        Not under way, but for one that is stranded.
+    site : str
+        Its pickup from now on.
+    """
+
+    site: str
+
+
+@dataclass(frozen=True)
 class VehicleIdle(_AtSite):
     """A working vehicle has delivered its task and stands at a site.
 
@@ -295,7 +314,10 @@ class RecallAnswered(_OfVehicle):
 
 
 class VehicleBroke(_OfVehicle):
-    """A vehicle breaks down; its task, if it has one, waits again, last in the pool.
+    """A vehicle breaks down; a task whose pickup it has not reached waits again, last in the pool.
+
+    A load that is on it stays there: its task is stranded until `VehicleRepaired` or `TaskMoved`. With
+    `loads="return"` of the dispatcher its task waits again, too.
 
     Attributes
     ----------
@@ -307,7 +329,7 @@ class VehicleBroke(_OfVehicle):
 
 @dataclass(frozen=True)
 class VehicleRepaired(_OfVehicle):
-    """A broken vehicle is idle again, where it broke down or at `site`.
+    """A broken vehicle is idle again, where it broke down or at `site`; one with a load drives on with it.
 
     Attributes
     ----------
@@ -343,8 +365,8 @@ class VehicleAdded(_AtSite):
 class VehicleRemoved(_OfVehicle):
     """A vehicle leaves the fleet for good.
 
-    One that works leaves when it has delivered; with `at_once` now, and its task waits again as after a
-    breakdown.
+    One that works leaves when it has delivered; with `at_once` now, and its task waits again. One with a load
+    on it cannot leave so: that must be told elsewhere before.
 
     Attributes
     ----------
@@ -361,8 +383,8 @@ class VehicleRemoved(_OfVehicle):
 class VehicleOutOfService(_OfVehicle):
     """A vehicle is given no more tasks until `VehicleBack`: charging, service, driven by hand.
 
-    One that works delivers its task first; with `at_once` it stops now, and its task waits again as after
-    a breakdown.
+    One that works delivers its task first; with `at_once` it stops now, and its task waits again, or is
+    stranded, as after a breakdown.
 
     Attributes
     ----------
@@ -388,6 +410,37 @@ class VehicleBack(_OfVehicle):
     """
 
     site: str | None = None
+
+
+@dataclass(frozen=True)
+class _OfEdge(Event):
+    a: str
+    b: str
+
+
+class EdgeClosed(_OfEdge):
+    """Nobody is sent over the edge between two sites, in either direction, until `EdgeOpened`.
+
+    A vehicle that is on it finishes it.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    a, b : str
+        Sites that an edge joins.
+    """
+
+
+class EdgeOpened(_OfEdge):
+    """The edge between two sites that was closed may be driven again.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    a, b : str
+    """
 
 
 def _list_kinds(parent: type[Event]) -> Iterator[type[Event]]:

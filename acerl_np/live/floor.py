@@ -287,7 +287,9 @@ class Floor(Board):
         if task is None:
             return states.UNKNOWN
         if task.vehicle >= 0:
-            return states.LOADED if self.vehicles[task.vehicle].has_fetched else states.GIVEN
+            own = self.vehicles[task.vehicle]
+            loaded = states.STRANDED if own.is_stranded else states.LOADED
+            return loaded if own.has_fetched else states.GIVEN
         if self.find_fault(task.event):
             return states.UNSERVABLE
         return states.ANNOUNCED if task.event.task in self.planned else states.WAITING
@@ -325,12 +327,35 @@ class Floor(Board):
     def _cancel(self, event: events.TaskCancelled) -> None:
         task = self._expect_task(event)
         self.day.end(event.task, False, float(event.time), "")
+        self._unload(task, event.time)
         if event.task in self.pool:
             self._pull(self.pool.index(event.task))
         self.leave(task)
         self._plan_release()
         if self.has_chains:  # less is left after those before it
             super().restore(self.snapshot())
+
+    def _unload(self, task: parts.LiveTask, now: float) -> None:
+        """Let a task that is stranded wait, and its vehicle stand without it."""
+        if task.vehicle >= 0:
+            vehicle = self.vehicles[task.vehicle]
+            status = S.BROKEN if vehicle.status == S.BROKEN else S.IDLE
+            self._drop(task.vehicle, float(now))
+            self._end_work(task.vehicle, vehicle.site, now, status)
+
+    def _move(self, event: events.TaskMoved) -> None:
+        task = self._expect_task(event)
+        site = self.layout.sites[self._find_site(event.site)].id
+        if site == task.event.delivery:
+            expected = "another site than the delivery"
+            refuse("site", f"'{describe(event.site)}'", expected, EventError)
+        self._unload(task, event.time)
+        task = self.find_task(event.task)
+        assert task is not None
+        self.replace_event(task, replace(task.event, pickup=site))
+        self._hold_cut_off()
+        self._plan_release()
+        self.advance(float(event.time))
 
     def _recall(self, event: events.TaskRecalled) -> None:
         task = self._expect_task(event)
@@ -531,9 +556,37 @@ class Floor(Board):
 
     def _break(self, event: events.VehicleBroke) -> None:
         v, vehicle = self._expect(event)
+        if self._keeps_load(vehicle):
+            self._strand(v, float(event.time), S.BROKEN)
+            return
         # As in the simulator: the waiting of its task begins anew a second before.
         self._drop(v, float(event.time) - 1.0)
         self._end_work(v, vehicle.site, event.time, S.BROKEN)
+
+    def _keeps_load(self, vehicle: parts.LiveVehicle) -> bool:
+        """Whether a vehicle has been at its task's pickup, and keeps that if it breaks down."""
+        return vehicle.task is not None and vehicle.has_fetched and self.layout.loads == "stay"
+
+    def _strand(self, v: int, now: float, status: int) -> None:
+        """Let a vehicle stand with its load; what it still has to drive is told by its finish."""
+        vehicle, level = self.vehicles[v], self.find_level(v, now)
+        left = self.find_left(vehicle) if vehicle.is_stranded else vehicle.finish - now
+        vehicle = vehicle._replace(level=level, level_time=max(now, vehicle.level_time))
+        self.put(v, vehicle._replace(status=status, broke=now, finish=now + left))
+
+    def _go_on(self, v: int, now: float, told: str | None) -> None:
+        """Let a vehicle that stood with its load drive on to the delivery, from a site if that is told."""
+        vehicle, left = self.vehicles[v], self.find_left(self.vehicles[v])
+        assert vehicle.task is not None
+        site, event = vehicle.site, self.tasks[vehicle.task].event
+        if told is not None:
+            site, delivery = self._find_site(told), self.layout.site_index[event.delivery]
+            left = max(1.0, self.measure_way(v, site, delivery, whole=True) + event.handling_time)
+        way = vehicle.way
+        if way is not None:
+            way = way._replace(site=site, began=now, before=site, reached=now)
+        vehicle = vehicle._replace(status=S.WORKING, site=site, way=way, finish=now + left)
+        self.put(v, vehicle._replace(level_time=max(now, vehicle.level_time), moved=now, seen=now))
 
     def _repair(self, event: events.VehicleRepaired) -> None:
         v, vehicle = self._expect(event)
@@ -542,6 +595,10 @@ class Floor(Board):
         battery = self.layout.batteries[v]
         if battery is not None and level == 0.0:
             level = float(battery.critical)
+        if vehicle.task is not None:
+            self.put(v, vehicle._replace(level=level))
+            self._go_on(v, now, event.site)
+            return
         vehicle = vehicle._replace(status=S.IDLE, site=site, since=now)
         self.put(v, vehicle._replace(level=level, level_time=now))
 
@@ -572,6 +629,10 @@ class Floor(Board):
         if not is_removal and vehicle.service != parts.SERVING:
             found = "out of service, or about to be"
             refuse_state("vehicle", event.vehicle, found, "one in service")
+        stays = self._keeps_load(vehicle) and (vehicle.status == S.BROKEN or event.at_once)
+        if is_removal and stays:
+            found = f"with the load of task '{vehicle.task}' on it"
+            refuse_state("vehicle", event.vehicle, found, "TaskMoved or TaskCancelled before")
         if is_removal:
             leaving = {w for w, own in enumerate(self.vehicles) if own.service == parts.REMOVING}
             rest = [item for w, item in enumerate(self.layout.vehicles) if w not in leaving | {v}]
@@ -579,7 +640,11 @@ class Floor(Board):
                 raise EventError("the last vehicle; expected at least one to stay")
             self._find_fleet(rest)
         self.put(v, vehicle._replace(service=parts.REMOVING if is_removal else parts.LEAVING))
-        if vehicle.status != S.WORKING or event.at_once:
+        if stays:
+            if vehicle.status == S.WORKING:
+                self._strand(v, float(event.time), S.WORKING)
+            self.put(v, self.vehicles[v]._replace(service=parts.OUT))
+        elif vehicle.status != S.WORKING or event.at_once:
             self._drop(v, float(event.time) - 1.0)
             status = S.BROKEN if vehicle.status == S.BROKEN else S.IDLE
             self._end_work(v, vehicle.site, event.time, status)
@@ -591,10 +656,13 @@ class Floor(Board):
         site = vehicle.site if event.site is None else self._find_site(event.site)
         since = float(event.time)
         self.put(v, vehicle._replace(service=parts.SERVING, site=site, since=since))
+        if vehicle.is_stranded and vehicle.status == S.WORKING:
+            self._go_on(v, since, event.site)
 
     def _find_fleet(self, vehicles: Iterable[Vehicle]) -> Layout:
         """Return the floor with another fleet, which the policy must serve."""
-        layout = self.layout.with_fleet(vehicles)
+        # Whether batteries reach a charger is looked at where all edges are open.
+        layout = self.layout.with_closed(()).with_fleet(vehicles).with_closed(self.layout.closed)
         self._decider.check_layout(layout, "fleet")
         return layout
 
@@ -611,12 +679,31 @@ class Floor(Board):
         moved = {name: before.tasks[name]._replace(vehicle=v) for name, v in carriers.items()}
         tasks = {**before.tasks, **moved}
         super().restore(before._replace(layout=layout, vehicles=own, tasks=tasks))
+        self._hold_cut_off()
+        self._plan_release()
+
+    def _hold_cut_off(self) -> None:
+        """Hold those waiting tasks aside that nobody can do any more."""
         for task in [self.tasks[name] for name in self.pool]:
             if self.is_cut_off(task):
                 self._pull(self.pool.index(task.event.task))
                 self.leave(task)
                 self.hold(task)
+
+    # Edges
+
+    def _close(self, event: events.EdgeClosed | events.EdgeOpened) -> None:
+        ends = [self.layout.sites[self._find_site(name)].id for name in (event.a, event.b)]
+        pair, closed = (min(ends), max(ends)), {*self.layout.closed}
+        closes, is_closed = isinstance(event, events.EdgeClosed), pair in closed
+        if closes == is_closed:
+            found = "closed" if is_closed else "open"
+            refuse_state("edge", f"{event.a}, {event.b}", found, "an edge that is not")
+        layout = self.layout.with_closed(closed ^ {pair})
+        super().restore(self.snapshot()._replace(layout=layout))
+        self._hold_cut_off()
         self._plan_release()
+        self.advance(float(event.time))  # what nobody could reach may be in reach now
 
     def _lay_out(self, layout: Layout) -> None:
         """Make empty tables, and note who is in the fleet."""
@@ -631,6 +718,7 @@ HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
     events.MachineBusy: Floor._note_machine,
     events.TaskChanged: Floor._change,
     events.TaskCancelled: Floor._cancel,
+    events.TaskMoved: Floor._move,
     events.TaskRecalled: Floor._recall,
     events.VehicleIdle: Floor._become_idle,
     events.VehiclePassed: Floor._pass,
@@ -648,6 +736,8 @@ HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
     Recalled: Floor._turn_back,
     Sent: Floor._send,
     TookPlace: Floor._take_place,
+    events.EdgeClosed: Floor._close,
+    events.EdgeOpened: Floor._close,
     DayBegan: Floor._begin_day,
 }
 

@@ -81,7 +81,7 @@ class Forecaster:
     ) -> list[Forecast]:
         """Return what is to be expected of all tasks of a board, after so many decisions."""
         started = time.perf_counter()
-        working = [vehicle.task for vehicle in board.vehicles if vehicle.status == S.WORKING]
+        working = [vehicle.task for vehicle in board.vehicles]
         names = [*board.pool, *filter(None, working)]
         tasks = shown = [*(board.tasks[name] for name in names), *_order_planned(board)]
         if board.calls_back:  # as futures have them then; what is held back may have no row

@@ -7,6 +7,7 @@ planned later, who is early or elsewhere is planned anew from there.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from acerl_np.kernels.core import state as S
 from acerl_np.kernels.motion.planner import ABOARD
@@ -70,12 +71,32 @@ class MeetingFloor(Floor):
 
     def apply(self, item: Item) -> None:
         """Let an event happen, and plans follow the vehicle of it."""
-        task = self.find_task(item.task) if isinstance(item, events.TaskRecalled) else None
+        unloads = isinstance(item, events.TaskRecalled | events.TaskMoved | events.TaskCancelled)
+        task = self.find_task(item.task) if unloads else None  # type: ignore[union-attr]
         v = self.find_position(getattr(item, "vehicle", None)) if task is None else task.vehicle
         before, fleet = self.vehicles[v], self.layout.vehicles
         super().apply(item)
-        if v >= 0 and self.layout.vehicles is fleet and not isinstance(item, NoEvent):
+        if isinstance(item, events.EdgeClosed | events.EdgeOpened):
+            self.plan_around(item)
+        elif v >= 0 and self.layout.vehicles is fleet and not isinstance(item, NoEvent):
             self.follow(v, before, item)
+
+    def plan_around(self, event: events.EdgeClosed | events.EdgeOpened) -> None:
+        """Plan vehicles anew that were to drive an edge which is closed now, in the order of the fleet."""
+        now, index = float(event.time), self.layout.site_index
+        shut = {frozenset((index[a], index[b])) for a, b in self.layout.closed}
+        for v, vehicle in enumerate(self.vehicles):
+            visits = [x for x in vehicle.plan[1:] if x[S.PLAN_OUT] >= now]
+            ways = {frozenset((x[0], y[0])) for x, y in pairwise(visits)}
+            if shut.isdisjoint(ways) or vehicle.status == S.BROKEN:
+                continue
+            row = goal = -1
+            if vehicle.task is not None:
+                row = self.tasks[vehicle.task].row
+                goal = int(ABOARD) if self.is_loaded(v, now) else -1
+            elif vehicle.status in (S.PARKING, S.TO_CHARGER) and vehicle.way is not None:
+                goal = vehicle.way.end
+            self.put(v, self.replan(v, vehicle, now, row, goal, turns=True))
 
     def put(self, v: int, vehicle: LiveVehicle) -> None:
         """Write a vehicle, and its plan."""
@@ -173,6 +194,8 @@ class MeetingFloor(Floor):
         site: str | None = getattr(event, "site", None)
         if isinstance(event, events.VehicleBroke):
             ticks = find_repair_ticks(self, v)
+            if vehicle.way is not None:
+                self.state.vehicle["loaded_tick"][0, v] = find_tick(vehicle.way.loaded)
             is_sound = bool(kernels.halt_vehicle(*self.tables, find_tick(now), v, ticks))
             self.note_plans(v, is_sound, now)
             self.put(v, self.vehicles[v]._replace(finish=find_tick(now) + ticks + 1.0))
@@ -180,12 +203,14 @@ class MeetingFloor(Floor):
         if isinstance(event, PLACED) and site is not None:
             self.tell_site(v, before, event, vehicle.site)
         elif isinstance(event, events.VehicleRepaired):
-            self.end_repair(v, now)
+            self.end_repair(v, now, before.finish)
+            if vehicle.task is not None:
+                self.put(v, self.vehicles[v]._replace(finish=self.find_delivery(self.vehicles[v])))
         elif isinstance(event, events.RecallAnswered):
             if event.done or vehicle.task is None:
                 return
             self.plan_from(v, before, vehicle.site, now)
-        elif before.task is not None and vehicle.task is None:
+        elif before.task is not None and vehicle.task is None and vehicle.status != S.BROKEN:
             vehicle = vehicle._replace(site=before.site)
             self.put(v, self.replan(v, vehicle, now, -1, -1, turns=True))
         vehicle = self.vehicles[v]
@@ -257,10 +282,22 @@ class MeetingFloor(Floor):
         self.put(v, vehicle)
         self.put(v, self.replan(v, vehicle, now, row, goal, turns=False))
 
-    def end_repair(self, v: int, now: float) -> None:
-        """Let a broken vehicle drive on from where it stands, sooner or later than was believed."""
+    def find_delivery(self, vehicle: LiveVehicle) -> float:
+        """Return when a vehicle delivers as planned, s; its finish where no plan tells."""
+        k = vehicle.plan[0][S.PLANNED_DELIVERY] if vehicle.plan else 0
+        visit = vehicle.plan[k]
+        return float(visit[S.PLAN_IN] + visit[S.PLAN_STAY]) if k else vehicle.finish
+
+    def find_left(self, vehicle: LiveVehicle) -> float:
+        """Return how long a vehicle that stands with its load drives on afterwards, as planned, s."""
+        if vehicle.status != S.BROKEN:
+            return super().find_left(vehicle)
+        return max(1.0, self.find_delivery(vehicle) - vehicle.finish)
+
+    def end_repair(self, v: int, now: float, believed: float) -> None:
+        """Let a broken vehicle drive on from where it stands, sooner or later than was `believed`."""
         vehicle, tick = self.vehicles[v], find_tick(now)
-        own, broke, late = vehicle.plan, find_tick(vehicle.broke), tick - int(vehicle.finish)
+        own, broke, late = vehicle.plan, find_tick(vehicle.broke), tick - int(believed)
         if not own or not late:
             return
         k = max((k for k in range(1, len(own)) if own[k][S.PLAN_IN] < broke), default=1)
@@ -277,5 +314,5 @@ class MeetingFloor(Floor):
         """Let vehicles that are broken for longer than was believed hold their places."""
         for v, vehicle in enumerate(self.vehicles):
             if vehicle.status == S.BROKEN and vehicle.plan and vehicle.finish <= now:
-                self.end_repair(v, find_tick(now) + 1.0)
+                self.end_repair(v, find_tick(now) + 1.0, vehicle.finish)
                 self.put(v, self.vehicles[v]._replace(finish=find_tick(now) + 1.0))

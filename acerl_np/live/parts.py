@@ -138,6 +138,11 @@ class LiveVehicle(NamedTuple):
     """Whether that was planned as if it met nobody, as no other way was left."""
 
     @property
+    def is_stranded(self) -> bool:
+        """Whether it has broken down, or is out of service, with a load on it."""
+        return self.task is not None and (self.status == S.BROKEN or self.service == OUT)
+
+    @property
     def is_ready(self) -> bool:
         """Whether it is idle and in service."""
         return self.status == S.IDLE and self.service == SERVING

@@ -11,7 +11,7 @@ from acerl_np.live import events
 from acerl_np.live.desk import Desk
 from acerl_np.live.log import DAY_BEGAN, STARTED, Line, LogReader, name_line
 from acerl_np.live.orders import ACKNOWLEDGED, DECIDED, FOLLOWED, NOTED, read_item
-from acerl_np.live.saving import ALL_OPTIONS, hash_policy
+from acerl_np.live.saving import ALL_OPTIONS, BEFORE, hash_policy
 from acerl_np.live.watching import sample_queue
 from acerl_np.live.wire import ORDERS, read_event, read_time, unpack_order
 from acerl_np.policies.files import load_policy
@@ -36,7 +36,8 @@ def start_anew(make: Callable[..., Any], log: LogReader, options: dict[str, Any]
     """
     first, last = log.find_first(), log.starts[-1]
     assert first is not None
-    kept = {name: own for name, own in last.line["options"].items() if name in ALL_OPTIONS}
+    told = {**BEFORE, **last.line["options"]}
+    kept = {name: own for name, own in told.items() if name in ALL_OPTIONS}
     try:
         dispatcher = make(**{**kept, **options, "start": first.line["start"]})
     except InputError as error:

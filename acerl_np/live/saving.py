@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from acerl_np.kernels.core.state import N_PLAN_FIELDS, WORKING
+from acerl_np.kernels.core.state import N_PLAN_FIELDS
 from acerl_np.live import events
 from acerl_np.live.events import Event
 from acerl_np.live.feed import Entry, Feed, Numbers
@@ -34,11 +34,14 @@ from acerl_np.support.trust import trusting
 
 FORMAT = 7
 
-OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead")
+OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead", "loads")
 """Arguments of a dispatcher that are saved, and stand in the log."""
 
 ALL_OPTIONS = (*OPTIONS, "commitment", "max_changes", "parks", "charges")
 """Those where vehicles park, charge or are called back."""
+
+BEFORE = {"loads": "return"}
+"""Options by which dispatchers went before states and logs told them."""
 
 KINDS = {**events.EVENTS, **{kind.__name__: kind for kind in get_args(NoEvent)}}
 
@@ -52,6 +55,7 @@ def pack_state(
     data = {
         **options,
         "layout": base.layout.to_dict(),
+        "closed": base.layout.closed,
         "orders": {**vars(orders), "given": [pack_order(own) for own in orders.list_all()]},
         "time": feed.time,
         "numbers": feed.numbers.ends,
@@ -229,7 +233,7 @@ def _unpack_vehicles(
             refuse("vehicles", data[v], "sites of the layout", ValueError)
         if own.plan:
             _check_plan(own.plan, layout)
-        vehicles.append(own._replace(task=carried.get(v) if own.status == WORKING else None))
+        vehicles.append(own._replace(task=carried.get(v)))
     return vehicles
 
 

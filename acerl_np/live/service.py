@@ -48,6 +48,7 @@ TOLD = (
     "sites",
     "levels",
     "out_of_service",
+    "closed",
     "unplanned",
     "last_number",
     "acknowledged",
@@ -266,6 +267,7 @@ class Service:
             if task.state not in (DELIVERED, CANCELLED)
         }
         told = {**{name: getattr(own, name) for name in TOLD}, "tasks": tasks}
+        told["missing_numbers"] = [(run[0], run[-1]) for run in own.missing_numbers]
         told["sites"] = {v: self.names.get(site, site) for v, site in own.sites.items()}
         told |= {"overdue": self.list_overdue(now), "off_clock": self.off_clock}
         return {**told, "followed": own.followed._asdict()} if self.shadow else told

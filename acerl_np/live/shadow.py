@@ -103,9 +103,13 @@ def _settle(desk: Desk, now: float, vehicle: str, task: str | None, site: str | 
         _tell(desk, events.VehicleBack(now, vehicle))
     if own.status == S.BROKEN:
         _tell(desk, events.VehicleRepaired(now, vehicle))
+        if own.task is not None:  # it goes on with its load
+            return QUEUED
     if task is not None:  # else it is sent
         known = floor.tasks.get(task) or floor.planned.get(task)
-    if known is not None and known.vehicle >= 0:
+    if known is not None and known.vehicle >= 0 and floor.vehicles[known.vehicle].is_stranded:
+        _tell(desk, events.TaskMoved(now, known.event.task, known.event.pickup))
+    elif known is not None and known.vehicle >= 0:
         other, place = floor.layout.vehicles[known.vehicle].id, floor.vehicles[known.vehicle].site
         gone = events.VehicleIdle(now, other, floor.layout.sites[place].id, delivered=False)
         _tell(desk, gone)
@@ -170,7 +174,7 @@ def follow_queued(desk: Desk, decider: LiveDecider) -> None:
     """Take the orders that were queued of vehicles that have ended what they did."""
     for vehicle, task in desk.orders.followed.queued:
         own, followed = desk.floor.fleet.get(vehicle), desk.orders.followed
-        is_busy = own is not None and own.status == S.WORKING
+        is_busy = own is not None and own.task is not None
         if not is_busy and vehicle not in followed.away:
             desk.orders.followed = followed.drop(vehicle, task)
             follow(desk, decider, desk.feed.time, vehicle, task, None)

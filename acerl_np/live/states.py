@@ -8,23 +8,27 @@ from acerl_np.kernels.core import state as S
 from acerl_np.live import events
 
 UNKNOWN = "unknown"
-STATES = "announced", "waiting", "unservable", "given", "loaded", "delivered", "cancelled"
-ANNOUNCED, WAITING, UNSERVABLE, GIVEN, LOADED, DELIVERED, CANCELLED = STATES
+ANNOUNCED, WAITING, UNSERVABLE, GIVEN, LOADED, STRANDED, DELIVERED, CANCELLED = STATES = (
+    *("announced", "waiting", "unservable", "given", "loaded", "stranded", "delivered"),
+    "cancelled",
+)
 
 OPEN = ANNOUNCED, WAITING, UNSERVABLE
 FOUND = {
     **{state: state for state in (UNKNOWN, ANNOUNCED, WAITING, UNSERVABLE)},
     GIVEN: "on vehicle '{vehicle}'",
     LOADED: "on vehicle '{vehicle}', which has been at its pickup",
+    STRANDED: "on vehicle '{vehicle}', which stands with it",
 }
 """How errors name the state that was found; a task that has ended is unknown, and its name may come again."""
 
 OF_TASKS: dict[type, tuple[tuple[str, ...], str]] = {
     events.TaskArrived: ((UNKNOWN,), "a name that no task has"),
     events.TaskChanged: (OPEN, "a waiting task"),
-    events.TaskCancelled: (OPEN, "a waiting task"),
-    events.TaskAnnounced: ((*OPEN, GIVEN, LOADED), "one that is held back or waits"),
-    events.TaskReady: ((*OPEN, GIVEN, LOADED), "one that is held back or waits"),
+    events.TaskCancelled: ((*OPEN, STRANDED), "a waiting task"),
+    events.TaskMoved: ((*OPEN, STRANDED), "one that waits, or is stranded"),
+    events.TaskAnnounced: ((*OPEN, GIVEN, LOADED, STRANDED), "one that is held back or waits"),
+    events.TaskReady: ((*OPEN, GIVEN, LOADED, STRANDED), "one that is held back or waits"),
     events.TaskRecalled: ((GIVEN,), "one under way to its pickup"),
 }
 """In which states of its task an event is allowed, and how errors say so."""
@@ -59,7 +63,8 @@ class TaskState(NamedTuple):
     ----------
     state : str
         "announced" (held back), "waiting", "unservable" (it waits, but no vehicle of the fleet can do it),
-        "given", "loaded" (its vehicle has been at its pickup), "delivered" or "cancelled".
+        "given", "loaded" (its vehicle has been at its pickup), "stranded" (on a vehicle that has broken down
+        or is out of service), "delivered" or "cancelled".
     since : float
         s, since when; of one that is held back when it was told, of one that waits when it was ready.
     vehicle : str

@@ -38,8 +38,9 @@ def sample_queue(queue: Queue, time: float, floor: Floor) -> Queue:
     """
     if queue and not time >= queue[-1][0] + EVERY:
         return queue
-    # Whether somebody asked in between is in no log: what is held back until now counts as it waits.
-    waiting = len(floor.pool) + sum(own.arrival <= time for own in floor.list_timed())
+    # Whether somebody asked in between is in no log: what begins until then counts, whatever is released.
+    free = [*(floor.tasks[name] for name in floor.pool), *floor.list_timed()]
+    waiting = sum(own.arrival <= time for own in free)
     late = sum(own.due < time for own in (*floor.tasks.values(), *floor.planned.values()))
     return (*queue, (float(time), waiting, late))[-MOST_SAMPLES:]
 
@@ -119,19 +120,19 @@ def find_way(floor: Floor, v: int) -> list[tuple[int, float]]:
     delivery, or the end of a way without a task. One that stands has a single site.
     """
     own, way, routes = floor.vehicles[v], floor.vehicles[v].way, floor.layout.routes
-    if own.plan:
+    if own.plan and not own.is_stranded:
         return _read_plan(own)
     speed, origin = floor.layout.vehicles[v].speed, own.origin
     site, moment, goal = own.site, own.seen, own.site
     begin = list[tuple[int, float]]()
-    if own.task is not None:
+    if own.task is not None and not own.is_stranded:
         event, index = floor.tasks[own.task].event, floor.layout.site_index
         goal = index[event.delivery if own.has_fetched else event.pickup]
         if own.has_fetched:
             origin = index[event.pickup]
-    elif way is not None:
+    elif way is not None and own.task is None:
         goal = way.end
-    if way is not None:
+    if way is not None and not own.is_stranded:
         if way.before != way.site:  # it finishes an edge first
             length = float(routes.edge_length[way.before, way.site])
             begin = [(way.before, way.reached - length / way.pace)]
@@ -174,7 +175,8 @@ def list_tasks(floor: Floor) -> dict[str, TaskState]:
         found.pop(name, None)  # the order is that of what comes
         state, v = floor.find_state(task), task.vehicle
         if v >= 0:
-            moved = floor.vehicles[v].moved
+            own = floor.vehicles[v]
+            moved = own.broke if own.is_stranded else own.moved
             found[name] = TaskState(state, moved, floor.layout.vehicles[v].id)
             continue
         reason = floor.find_fault(task.event)
@@ -188,7 +190,9 @@ def list_overdue(floor: Floor, now: float, slack: float) -> dict[str, str]:
     return {
         own.task: name
         for name, own in floor.fleet.items()
-        if own.task is not None and now > own.moved + 2.0 * max(0.0, own.finish - own.moved) + slack
+        if own.task is not None
+        and not own.is_stranded
+        and now > own.moved + 2.0 * max(0.0, own.finish - own.moved) + slack
     }
 
 
@@ -222,7 +226,8 @@ def check_floor(floor: Floor) -> list[str]:
     carried = {v: own.task for v, own in enumerate(floor.vehicles) if own.task is not None}
     expect("carried", carried, {own.vehicle: n for n, own in tasks.items() if own.vehicle >= 0})
     working = [v for v, own in enumerate(floor.vehicles) if own.status == S.WORKING]
-    expect("vehicles that work", working, [*carried])
+    standing = [v for v in carried if floor.vehicles[v].status == S.BROKEN]
+    expect("vehicles with a task", sorted(working + standing), [*carried])
     expect("idle vehicles", floor.n_ready, sum(own.is_ready for own in floor.vehicles))
     rows = [own.row for own in (*tasks.values(), *floor.planned.values()) if own.row >= 0]
     expect("rows in use", np.flatnonzero(floor.clock.used).tolist(), sorted(rows))

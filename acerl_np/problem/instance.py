@@ -210,10 +210,14 @@ class Instance:
         if found.unreached[k] or found.dead_ends[k]:
             legs = [*((site, pickup) for site in layout.origins), (pickup, delivery)]
             legs += [(delivery, site) for site in self.pickup]
-            lost = next(leg for leg in legs if np.isinf(layout.routes.distance[leg]))
-            what = "delivery" if lost == (pickup, delivery) else "pickup"
-            start, end = (show_site(layout, site) for site in lost)
-            said = f"{what}: {end} cannot be reached from {start}; expected a way along the edges"
+            cut = (leg for leg in legs if np.isinf(layout.routes.distance[leg]))
+            lost = next(cut, (delivery, -1))
+            what = "pickup" if lost[0] != pickup and lost[1] >= 0 else "delivery"
+            start = show_site(layout, lost[0])
+            said = f"{show_site(layout, lost[1])} cannot be reached from {start}"
+            if lost[1] < 0:
+                said = f"no way from {start} to a charger, or to a site aside where vehicles meet"
+            said = f"{what}: {said}; expected a way along the edges"
         elif loads and found.too_heavy[k]:
             said = (
                 f"demand: {self.demand[k]:g} exceeds every vehicle's capacity; "
@@ -296,7 +300,8 @@ class Obstacles(NamedTuple):
 
     No vehicle may carry those `too_heavy`. The pickup of those `unreached` is not reached from where some
     vehicle starts, parks or charges, or the delivery not from the pickup. From the delivery of `dead_ends`
-    some task's pickup is not reached. `lacks` is what `find_shortfalls` returns.
+    some task's pickup is not reached, or no place to rest or to charge. `lacks` is what `find_shortfalls`
+    returns.
     """
 
     too_heavy: np.ndarray
@@ -310,7 +315,8 @@ def find_obstacles(instance: Instance) -> Obstacles:
     layout, distance = instance.layout, instance.layout.routes.distance
     stranded = np.isinf(distance[instance.pickup, instance.delivery])
     ends, which = np.unique(instance.delivery, return_inverse=True)
-    dead_ends = np.isinf(distance[np.ix_(ends, np.unique(instance.pickup))]).any(axis=1)[which]
+    dead_ends = np.isinf(distance[np.ix_(ends, np.unique(instance.pickup))]).any(axis=1)
+    dead_ends = (dead_ends | layout.traps[ends])[which]
     return Obstacles(
         instance.demand > layout.largest_load,
         ~layout.reached[instance.pickup] | stranded,

@@ -25,6 +25,7 @@ from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import read_text
 
 LENGTHEN = Field(float, 0.1, 10.0)
+LOADS = Field(parts.LOADS)
 TRAFFIC = Field(("off", "file", "beside", "lane"))
 """Whether vehicles meet, and where they stand clear of the lane; see `Layout.with_traffic`."""
 
@@ -59,6 +60,11 @@ class Layout:
         How vehicles meet; None: they never hinder each other.
     blocks : tuple of Block
         What vehicles that meet are inside of one at a time, or in one direction.
+    loads : {"return", "stay"}
+        What becomes of the load of a vehicle that breaks down: its task goes back to its pickup, last in the
+        queue, or it stays on the vehicle, which delivers it after the repair.
+    closed : tuple of tuple of str
+        Pairs of sites between which no edge is driven now; no part of the file, see `with_closed`.
     commitment : {"assignment", "pickup"}
         Until when a task may change hands; no part of the file, see `with_commitment`.
     max_changes : int
@@ -103,11 +109,13 @@ class Layout:
     machines: tuple[parts.Machine, ...] = ()
     traffic: parts.Traffic | None = None
     blocks: tuple[parts.Block, ...] = ()
+    loads: str = parts.LOADS[0]
     scaling: Mapping[str, Any] | None = field(default=None, hash=False)
     stations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
     commitment: str = "assignment"
     max_changes: int = MAX_CHANGES
+    closed: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         _check_unique("sites", [site.id for site in self.sites])
@@ -124,7 +132,8 @@ class Layout:
         for what, berths in lists.items():
             for k, berth in enumerate(berths):
                 self._check_site(berth.site, where := f"{what}[{k}].site")
-                if what != "machines":
+                # Where nobody charges a charger is but a site.
+                if what == "parking.places" or (what == "chargers" and any(self.batteries)):
                     self.check_stand(berth.site, where)
             _check_unique(what, [berth.site for berth in berths], "site")
         self._check_blocks()
@@ -174,14 +183,20 @@ class Layout:
                     f"{key}: '{site}' is on the lane; expected a site that lies aside, as vehicles meet "
                     "(--traffic makes those aside where vehicles start, park or charge)"
                 )
-        aside = np.array([site.aside for site in self.sites])
-        ways = np.isfinite(self.routes.distance)
-        lost = np.flatnonzero(ways[self.starts].any(axis=0) & ~ways[:, aside].any(axis=1))
-        if len(lost):
-            raise LayoutError(
-                f"traffic: no way from '{self.sites[lost[0]].id}' to a site that lies aside; expected "
-                "one, where a vehicle stands clear of the lane"
-            )
+
+    @cached_property
+    def traps(self) -> np.ndarray:
+        """Sites from which a vehicle could not come to rest, or to a charger that it needs (ndarray(bool)).
+
+        Records with a task that ends there are refused.
+        """
+        ways, traps = np.isfinite(self.routes.distance), np.zeros(len(self.sites), bool)
+        if self.traffic is not None:
+            traps |= ~ways[:, [site.aside for site in self.sites]].any(axis=1)
+        if any(self.batteries):
+            chargers = [self.site_index[charger.site] for charger in self.chargers]
+            traps |= ~ways[:, chargers].any(axis=1)
+        return traps
 
     def _check_chargers(self) -> None:
         """Refuse batteries with which a vehicle might not come to a charger."""
@@ -192,7 +207,7 @@ class Layout:
             if not self.chargers:
                 raise LayoutError(f"{where}: no chargers; expected at least one")
             start = self.site_index[self.vehicles[k].start]
-            sites = np.flatnonzero(np.isfinite(self.routes.distance[start]))
+            sites = np.flatnonzero(np.isfinite(self.routes.distance[start]) & ~self.traps)
             for j, charger in enumerate(self.chargers):
                 if self.site_index[charger.site] not in sites:
                     raise LayoutError(
@@ -202,11 +217,6 @@ class Layout:
                     )
             ticks = self.count_ways_to_chargers(self.vehicles[k].speed)[sites]
             far = int(ticks.argmax())
-            if math.isinf(ticks[far]):
-                raise LayoutError(
-                    f"chargers: none can be reached from '{self.sites[sites[far]].id}', where "
-                    f"'{self.vehicles[k].id}' may come to; expected a way along the edges"
-                )
             # Towed, it must also come further than the tick that a breakdown takes back.
             most = 2 * max(battery.idle, battery.empty, battery.loaded)
             needed = 1 + max(battery.empty * int(ticks[far]), most)
@@ -346,7 +356,14 @@ class Layout:
         """Routes between all pairs of sites; ties go to the first by the sites' order."""
         speed = max((vehicle.speed for vehicle in self.vehicles), default=1.0)
         quickest_at = speed if self.quickest_routes else None
-        return find_routes(self.site_index, self.edges, self.named_routes, quickest_at)
+        shut = {frozenset(ends) for ends in self.closed}
+        edges = [edge for edge in self.edges if frozenset((edge.a, edge.b)) not in shut]
+        named = [
+            route
+            for route in self.named_routes
+            if shut.isdisjoint(map(frozenset, itertools.pairwise(route)))
+        ]
+        return find_routes(self.site_index, edges, named, quickest_at)
 
     def find_pace(self, vehicle: int, a: int, b: int) -> float:
         """Return the speed, m/s, at which a vehicle drives an edge from site a to site b.
@@ -462,6 +479,52 @@ class Layout:
         sites = tuple(replace(site, aside=site.id in aside) for site in self.sites)
         how = traffic or self.traffic or parts.Traffic()
         return replace(self, sites=sites, traffic=how)
+
+    def with_loads(self, loads: str) -> Layout:
+        """Return this floor and fleet where the load of a vehicle that breaks down stays on it, or does not.
+
+        Parameters
+        ----------
+        loads : {"return", "stay"}
+
+        Returns
+        -------
+        Layout
+
+        Raises
+        ------
+        LayoutError
+            If it is neither.
+        """
+        return self._with(loads=LOADS.read("loads", loads, LayoutError))
+
+    def with_closed(self, closed: Iterable[tuple[str, str]]) -> Layout:
+        """Return this floor and fleet where nobody drives between these pairs of sites, in either direction.
+
+        Parameters
+        ----------
+        closed : iterable of (str, str)
+            Each joined by an edge. Whether all sites can still be reached is not looked at.
+
+        Returns
+        -------
+        Layout
+
+        Raises
+        ------
+        LayoutError
+            If no edge joins two of them.
+        """
+        pairs = tuple(sorted({(min(ends), max(ends)) for ends in closed}))
+        joined = {frozenset((edge.a, edge.b)) for edge in self.edges}
+        for a, b in pairs:
+            if frozenset((a, b)) not in joined:
+                refuse("closed", f"{a}, {b}", "two sites that an edge joins", LayoutError)
+        if pairs == self.closed:
+            return self
+        other = self._with(closed=pairs)
+        del vars(other)["routes"]
+        return other
 
     def with_breakdowns(self, breakdowns: Mapping[str, Sequence[parts.Breakdown]]) -> Layout:
         """Return this floor and fleet with other breakdowns; the routes are shared, not found anew.
@@ -625,6 +688,9 @@ def describe_traffic(layout: Layout) -> str:
     headway = layout.traffic.headway if layout.traffic else 0
     blocks = f", blocks: {len(layout.blocks)}" if layout.blocks else ""
     several = f", hold several vehicles: {wide}" if wide else ""
+    near = np.isfinite(layout.routes.distance[layout.starts]).any(axis=0)
+    lost = [layout.sites[k].id for k in np.flatnonzero(near & layout.traps)]
+    several += f", no task may end at {len(lost)} ({list_some(lost, 3)})" if lost else ""
     return (
         f"vehicles meet: {n} of {len(stations)} sites of stations lie aside, {sum(aside)} of all "
         f"{len(aside)}{several}, headway {headway} s{blocks}"

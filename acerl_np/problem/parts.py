@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acerl_np.problem import json_tree, limits
@@ -238,6 +238,9 @@ class Machine(json_tree.Checked):
     servers: int = field(default=1, metadata=at(whole(1, limits.MAX_SERVERS)))
 
 
+LOADS = ("return", "stay")
+"""What becomes of the load of a vehicle that breaks down: its task goes back to its pickup, or it stays."""
+
 LANES, HANDLED_AT = ("shared", "apart"), ("both", "pickup", "delivery")
 
 
@@ -369,6 +372,7 @@ LAYOUT: json_tree.Key = json_tree.table(
         "machines": json_tree.items(json_tree.part(Machine), 0, limits.MAX_SITES, (), brief=True),
         "traffic": json_tree.table(json_tree.list_keys(Traffic), Traffic, None),
         "blocks": json_tree.items(json_tree.part(Block), 0, limits.MAX_SITES, (), brief=True),
+        "loads": replace(json_tree.choice(LOADS), default=LOADS[0], brief=True),
         "scaling": json_tree.table(SCALING, dict, None),
         "stations": json_tree.names(json_tree.ids(), limits.MAX_SITES),
         "aliases": json_tree.names(text(), limits.MAX_ALIASES),

@@ -507,6 +507,7 @@ def _fill_auxiliary(problem: Problem, i: int, layout: Layout) -> None:
     if layout.commitment == "pickup":
         instance["max_changes"] = layout.max_changes
     instance["auxiliary"] = layout.has_auxiliary
+    instance["loads_stay"] = layout.loads == "stay"
     if layout.traffic is not None:
         instance["headway"] = layout.traffic.headway
         instance["lanes_apart"] = layout.traffic.lanes == "apart"

@@ -49,8 +49,8 @@ class Schedule(NamedTuple):
 def find_served(state: State, b: int, instance: Instance) -> np.ndarray:
     """Return which tasks of episode b, on an instance, were carried through by now (ndarray(bool))."""
     served = np.asarray(state.task["vehicle"][b, : instance.n_tasks] >= 0)
-    vehicles = state.vehicle[b, : len(instance.layout.vehicles)]
-    served[vehicles["task"][vehicles["status"] == S.WORKING]] = False
+    tasks = state.vehicle["task"][b, : len(instance.layout.vehicles)]
+    served[tasks[tasks >= 0]] = False
     return served
 
 

@@ -429,6 +429,8 @@ class _Notes:
         self.powered = [v for v, own in enumerate(instance.layout.batteries) if own is not None]
         self.courses: dict[int, tuple[int, int, int]] = {}
         self.broken: dict[int, Stop] = {}
+        self.kept: dict[int, tuple[tuple[Step, ...], int]] = {}
+        """Ways until breakdowns of vehicles that keep their loads, and when these go on."""
         classes = np.minimum(instance.priority, len(problem.class_weight) - 1).astype(np.int64)
         self.weight = problem.class_weight[classes]
         n = 2 * len(instance.layout.sites) + 2
@@ -461,6 +463,7 @@ class _Notes:
             if pause > 0 and not self.meets:
                 steps = _stand_at(int(self.instance.pickup[task]), pickup - pause, pickup, steps)
             delay = self._measure_delay(v)
+            self.kept.pop(v, None)
             self.open[v] = Trip(k, v, task, self.now, end, pickup, True, steps, None, pause, delay)
         if self.meets:
             self._follow_plans()
@@ -616,7 +619,9 @@ class _Notes:
         after = self.state.vehicle[PLAYED]
         for v, trip in self.open.items():
             if after[v].status == S.WORKING:
-                steps, end = self._list_planned(v, trip.start), int(after[v].event_tick)
+                before, since = self.kept.get(v, ((), trip.start))
+                steps = (*before, *self._list_planned(v, since))
+                end = int(after[v].event_tick)
                 pickup = int(after[v].loaded_tick)
                 trip = trip._replace(end=end, pickup=pickup, steps=steps)
                 self.open[v] = trip._replace(delay=self._measure_delay(v))
@@ -637,19 +642,40 @@ class _Notes:
                 if v in self.open:
                     # The vehicle stands where it was a tick before.
                     trip = self.open.pop(v)
-                    self.trips.append(_cut_trip(trip, stop.start, stop.start - 1, stop))
+                    cut = _cut_trip(trip, stop.start, stop.start - 1, stop)
+                    if after[v].task >= 0:
+                        self.open[v] = trip._replace(steps=cut.steps)
+                        self.kept[v] = cut.steps, stop.end
+                    else:
+                        self.trips.append(cut)
             elif was == S.BROKEN and is_now != S.BROKEN:
                 self.stops.append(self.broken.pop(v)._replace(end=self.now))
+                if v in self.open:
+                    self._go_on(v)
             elif was == S.WORKING and is_now != S.WORKING:
                 self.trips.append(self.open.pop(v))
         if self.has_auxiliary:
             self._note_moves()
             self._note_levels()
 
+    def _go_on(self, v: int) -> None:
+        """Note how vehicle v goes on with the load that it has kept."""
+        trip, end = self.open[v], int(self.state.vehicle[PLAYED, v].event_tick)
+        steps = self._list_steps(v, end)
+        if steps and not self.meets:  # in the midst of an edge
+            first = steps[0]._replace(start=self.now, first=find_part(steps[0], self.now))
+            steps = (first, *steps[1:])
+        self.open[v] = trip._replace(end=end, steps=(*self.kept[v][0], *steps))
+
     def _note_stop(self, v: int) -> Stop:
         if self.meets:
             return self._note_halt(v)
         row = self.state.vehicle[PLAYED, v]
+        begun = [] if row.task < 0 else [x for x in self.open[v].steps if x.start < self.now]
+        if begun:  # it keeps its load
+            step, end = begun[-1], int(row.event_tick)
+            part = find_part(step, self.now - 1)
+            return Stop(v, self.now, end, step.origin, step.target, part)
         origin, target, part = int(row.site), int(row.halted_towards), 0.0
         length = float(self.instance.layout.routes.edge_length[origin, target])
         if target < 0 or target == origin or not 0.0 < length < np.inf:

@@ -104,7 +104,7 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
         column += (2 * DOT + 1) * beside
         status = int(state.vehicle[b, v].status)
         _fill_disc(picture, column, row, DOT, COLOURS[status])
-        if status == S.WORKING and state.vehicle[b, v].leg == S.TO_DELIVERY:
+        if state.vehicle[b, v].task >= 0 and state.vehicle[b, v].leg == S.TO_DELIVERY:
             _fill_disc(picture, column, row, DOT // 2, WAITING)
     layouts = {id(item.layout): item.layout for item in simulator.pool}.values()
     height, width = np.max([_measure_floor(item)[1] for item in layouts], axis=0)

@@ -28,6 +28,7 @@ SITES = ("st1", "st2", "st3", "st5", "st8")
 IDLE, WORKING, BROKEN = "idle", "working", "broken"
 SERVES, LEAVING, OUT, REMOVING = "serves", "leaving", "out", "removing"
 WAITING, ANNOUNCED, GIVEN, LOADED = "waiting", "announced", "given", "loaded"
+STRANDED = "stranded"
 
 # Never 0: of one moment, what says the same as before counts as told twice.
 steps = st.sampled_from([0.25, 0.5, 3.0, 40.0])
@@ -171,10 +172,28 @@ class Core(RuleBasedStateMachine):
     @rule(k=anything, step=steps, kind=st.sampled_from(["TaskChanged", "TaskCancelled"]))
     def task_is_changed_or_cancelled(self, k, step, kind):
         name = self.pick(sorted(self.plant.tasks), k)
-        allowed = self.plant.tasks[name].state in (WAITING, ANNOUNCED)
+        task = self.plant.tasks[name]
+        allowed = task.state in (WAITING, ANNOUNCED)
+        allowed |= task.state == STRANDED and kind == "TaskCancelled"
         more = {"due": 5_000.0 + self.number} if kind == "TaskChanged" else {}
         if self.tell(allowed, kind, step, task=name, **more) and kind == "TaskCancelled":
+            self.unload(task)
             del self.plant.tasks[name]
+
+    def unload(self, task):
+        if task.state == STRANDED:
+            broken = self.plant.fleet[task.vehicle].status == BROKEN
+            self.plant.free(task.vehicle, ended=False, status=BROKEN if broken else IDLE)
+
+    @precondition(lambda self: self.plant.tasks)
+    @rule(k=anything, step=steps, site=sites)
+    def task_is_moved(self, k, step, site):
+        name = self.pick(sorted(self.plant.tasks), k)
+        task = self.plant.tasks[name]
+        allowed = task.state in (WAITING, ANNOUNCED, STRANDED) and site != task.delivery
+        if self.tell(allowed, "TaskMoved", step, task=name, site=site):
+            self.unload(task)
+            task.pickup = site
 
     @precondition(lambda self: self.plant.tasks)
     @rule(k=anything, step=steps, cancel=st.booleans())
@@ -197,7 +216,7 @@ class Core(RuleBasedStateMachine):
         if not self.tell(own.status != BROKEN, "VehiclePassed", step, vehicle=name, site=site):
             return
         own.site = site
-        if task and site == task.pickup:
+        if task and site == task.pickup and task.state != STRANDED:
             task.state = LOADED
 
     @precondition(lambda self: self.plant.fleet)
@@ -215,8 +234,15 @@ class Core(RuleBasedStateMachine):
     @rule(k=anything, step=steps)
     def vehicle_breaks(self, k, step):
         name = self.pick(sorted(self.plant.fleet), k)
-        if self.tell(self.plant.fleet[name].status != BROKEN, "VehicleBroke", step, vehicle=name):
-            self.plant.free(name, ended=False, status=BROKEN)
+        own = self.plant.fleet[name]
+        if self.tell(own.status != BROKEN, "VehicleBroke", step, vehicle=name):
+            if self.has_load(own):
+                own.status, self.plant.tasks[own.task].state = BROKEN, STRANDED
+            else:
+                self.plant.free(name, ended=False, status=BROKEN)
+
+    def has_load(self, own):
+        return bool(own.task) and self.plant.tasks[own.task].state in (LOADED, STRANDED)
 
     @precondition(lambda self: self.plant.fleet)
     @rule(k=anything, step=steps)
@@ -224,7 +250,9 @@ class Core(RuleBasedStateMachine):
         name = self.pick(self.plant.vehicles(BROKEN) or sorted(self.plant.fleet), k)
         own = self.plant.fleet[name]
         if self.tell(own.status == BROKEN, "VehicleRepaired", step, vehicle=name):
-            own.status = IDLE
+            own.status = WORKING if own.task else IDLE
+            if own.task and own.service != OUT:
+                self.plant.tasks[own.task].state = LOADED
 
     @precondition(lambda self: any(x.service == SERVES for x in self.plant.fleet.values()))
     @rule(k=anything, step=steps, at_once=st.booleans())
@@ -235,6 +263,8 @@ class Core(RuleBasedStateMachine):
         self.tell(True, "VehicleOutOfService", step, vehicle=name, at_once=at_once)
         if own.status == WORKING and not at_once:
             own.service = LEAVING
+        elif self.has_load(own):
+            own.service, self.plant.tasks[own.task].state = OUT, STRANDED
         else:
             own.service = OUT
             self.plant.free(name, ended=False, status=BROKEN if own.status == BROKEN else IDLE)
@@ -245,7 +275,10 @@ class Core(RuleBasedStateMachine):
         out = sorted(n for n, x in self.plant.fleet.items() if x.service in (LEAVING, OUT))
         name = self.pick(out, k)
         self.tell(True, "VehicleBack", step, vehicle=name)
-        self.plant.fleet[name].service = SERVES
+        own = self.plant.fleet[name]
+        own.service = SERVES
+        if own.task and own.status == WORKING and self.has_load(own):
+            self.plant.tasks[own.task].state = LOADED
 
     @rule(step=steps, site=sites)
     def vehicle_joins(self, step, site):
@@ -263,9 +296,13 @@ class Core(RuleBasedStateMachine):
         others = [x for x in self.plant.fleet.values() if x is not own and x.service != REMOVING]
         if own.service == REMOVING or not others:
             return
-        self.tell(True, "VehicleRemoved", step, vehicle=name, at_once=at_once)
+        stays = self.has_load(own) and (own.status == BROKEN or at_once)
+        if not self.tell(not stays, "VehicleRemoved", step, vehicle=name, at_once=at_once):
+            return
         own.service = REMOVING
-        if own.status != WORKING or at_once:
+        if self.has_load(own):
+            self.plant.tasks[own.task].state = LOADED
+        elif own.status != WORKING or at_once:
             self.plant.free(name, ended=False)
 
     # Orders

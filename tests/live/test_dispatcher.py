@@ -90,7 +90,7 @@ def test_a_policy_decides_as_in_an_evaluation(policy, form, instance, rules):
     """The same stream of draws gives the same episode."""
     policy = policy if form == "network" else form
     instance = load_instance(instance) if isinstance(instance, str) else instance
-    dispatcher = Dispatcher(instance.layout, policy)
+    dispatcher = Dispatcher(instance.layout, policy, loads="return")
     content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
     # Nobody else may choose the stream of a dispatcher's draws.
     derive_key(0, EVALUATION, content, 0, dispatcher._decider._key)
@@ -110,7 +110,7 @@ def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():
     planned = layout.with_breakdowns({"v0": layout.vehicles[0].breakdowns})
     policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, last_end=-5.0)
     for start, chosen in ((0.0, "v1"), (300.0, "v0")):
-        dispatcher = Dispatcher(planned, policy, start=start)
+        dispatcher = Dispatcher(planned, policy, start=start, loads="return")
         dispatcher.feed(E.TaskArrived(390.0, "t", "st1", "st5", 400.0))
         assert [item.vehicle for item in dispatcher.decide(390.0)] == [chosen], start
 
@@ -124,7 +124,8 @@ def test_saved_and_restored_between_any_two_events(policy, tmp_path, which):
         policy = acerl_np.Lookahead(index_policy(), history=history, futures=3, bases=2)
 
     def make():
-        return Dispatcher(instance.layout, policy, greedy=which != "drawn", seed=5, budget=None)
+        how = {"greedy": which != "drawn", "seed": 5, "budget": None, "loads": "return"}
+        return Dispatcher(instance.layout, policy, **how)
 
     def restart(dispatcher):
         before = copy.deepcopy((dispatcher.waiting, dispatcher.under_way, dispatcher.idle))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -35,26 +36,28 @@ def reach(state, policy="FCFS", **own):
     start = 50.0 if state == T.ANNOUNCED else None
     heavy = 9.0 if state == T.UNSERVABLE else 0.0
     dispatcher.feed(arrive("t", earliest_start=start, demand=heavy))
-    if state in (T.GIVEN, T.LOADED, T.DELIVERED):
+    if state in (T.GIVEN, T.LOADED, T.STRANDED, T.DELIVERED):
         dispatcher.feed(E.VehiclePassed(1.0, "v0", "st2"))
         dispatcher.assign(2.0, "v0", "t")
-    if state in (T.LOADED, T.DELIVERED):
+    if state in (T.LOADED, T.STRANDED, T.DELIVERED):
         dispatcher.feed(E.VehiclePassed(3.0, "v0", "st1"))
     if state == T.DELIVERED:
         dispatcher.feed(E.VehicleIdle(4.0, "v0", "st5"))
+    if state == T.STRANDED:
+        dispatcher.feed(E.VehicleBroke(3.5, "v0"))
     if state == T.CANCELLED:
         dispatcher.feed(E.TaskCancelled(4.0, "t"))
     return dispatcher
 
 
-SINCE = dict(zip(T.STATES, (0.0, 0.0, 0.0, 2.0, 3.0, 4.0, 4.0), strict=True))
+SINCE = dict(zip(T.STATES, (0.0, 0.0, 0.0, 2.0, 3.0, 3.5, 4.0, 4.0), strict=True))
 
 
 @pytest.mark.parametrize("state", T.STATES)
 def test_every_state_has_its_time_also_after_save_and_recover(state, tmp_path):
     with reach(state, audit=tmp_path / "day.jsonl") as dispatcher:
         found = dispatcher.tasks()
-        vehicle = "v0" if state in (T.GIVEN, T.LOADED, T.DELIVERED) else ""
+        vehicle = "v0" if state in (T.GIVEN, T.LOADED, T.STRANDED, T.DELIVERED) else ""
         assert found["t"][:3] == (state, SINCE[state], vehicle)
         assert bool(found["t"].reason) == (state == T.UNSERVABLE)
         dispatcher.save(tmp_path / "live.npz")
@@ -73,6 +76,7 @@ def test_the_table_says_which_event_is_allowed():
         E.TaskArrived: arrive("t", 5.0),
         E.TaskChanged: E.TaskChanged(5.0, "t", priority=1.0),
         E.TaskCancelled: E.TaskCancelled(5.0, "t"),
+        E.TaskMoved: E.TaskMoved(5.0, "t", "st3"),
         E.TaskAnnounced: E.TaskAnnounced(5.0, "t", 60.0),
         E.TaskReady: E.TaskReady(5.0, "t"),
         E.TaskRecalled: E.TaskRecalled(5.0, "t"),
@@ -96,11 +100,13 @@ def test_the_page_has_the_table():
     """A row for each event, a column for each state, in the order of both."""
     page = (Path(__file__).parents[2] / "docs/events.md").read_text()
 
+    LATER = T.GIVEN, T.LOADED, T.STRANDED
+
     def find_row(kind, cells):
         return f"| `{kind.__name__}` |" + "".join(" yes |" if cell else " |" for cell in cells)
 
     for kind, (allowed, _) in T.OF_TASKS.items():
-        row = find_row(kind, [state in allowed for state in (*T.OPEN, T.GIVEN, T.LOADED)])
+        row = find_row(kind, [state in allowed for state in (*T.OPEN, *LATER)])
         assert (row in page) == (kind is not E.TaskArrived)
     for kind, statuses in T.OF_VEHICLES.items():
         assert find_row(kind, [status in statuses for status in T.ANY]) in page
@@ -113,6 +119,10 @@ def test_what_no_vehicle_can_do_waits_for_one_that_can():
     dispatcher.feed(E.VehicleAdded(2.0, "strong", "st1", capacity=20.0))
     assert dispatcher.tasks()["t"].state == T.WAITING
     assert [x[:2] for x in dispatcher.decide(2.0)] == [("strong", "t")]
+    with pytest.raises(EventError, match="with the load of task 't' on it"):
+        dispatcher.feed(E.VehicleRemoved(3.0, "strong", at_once=True))
+    dispatcher.feed(E.VehicleOutOfService(3.0, "strong", at_once=True))
+    dispatcher.feed(E.TaskMoved(3.0, "t", "st3"))
     dispatcher.feed(E.VehicleRemoved(3.0, "strong", at_once=True))
     assert dispatcher.tasks()["t"].state == T.UNSERVABLE and dispatcher.check() == []
     dispatcher.feed(E.TaskCancelled(4.0, "t"))
@@ -220,3 +230,97 @@ def test_what_nobody_can_reach_is_unservable_until_somebody_can(tmp_path):
         assert own.tasks()["far"].state == T.CANCELLED and own.check() == []
     with acerl_np.Dispatcher.recover(layout, "nearest", audit=log) as again:
         assert again.tasks() == own.tasks()
+
+
+def test_a_load_stays_on_its_vehicle_or_is_told_elsewhere(tmp_path):
+    log = tmp_path / "day.jsonl"
+    live = reach(T.STRANDED, "nearest", audit=log)
+    assert live.decide(4.0) == [] and live.under_way == {"t": "v0"}
+    [told] = live.forecast(4.0)
+    assert told.vehicle == "v0" and math.isfinite(told.delivery)
+    live.feed(E.VehicleRepaired(50.0, "v0"))
+    assert live.tasks()["t"][:3] == (T.LOADED, 50.0, "v0") and live.decide(50.0) == []
+    # It was to deliver at some time after 3.5, from where as much is left at 50.
+    [then] = live.forecast(50.0)
+    assert then.delivery - 50.0 == pytest.approx(live._floor.vehicles[0].finish - 50.0, abs=1.0)
+    live.feed(E.VehicleBroke(60.0, "v0"))
+    live.feed(E.TaskMoved(61.0, "t", "st3"))
+    assert live.waiting == ("t",) and live.idle == ("v1",)
+    assert [order[:2] for order in live.decide(61.0)] == [("v1", "t")]
+    live.feed(arrive("u", 62.0))
+    with pytest.raises(EventError, match="another site than the delivery"):
+        live.feed(E.TaskMoved(62.0, "u", "st5"))
+    seen = live.tasks(), live.describe()
+    live.save(tmp_path / "live.npz")
+    live.close()
+    for state in (None, tmp_path / "live.npz"):
+        again = acerl_np.Dispatcher.recover(LIMITED, "nearest", audit=log, state=state)
+        assert (again.tasks(), again.describe(), again.check()) == (*seen, [])
+        again.close()
+
+
+def test_a_log_without_the_rule_goes_on_by_the_papers(tmp_path):
+    log, old = tmp_path / "day.jsonl", tmp_path / "old.jsonl"
+    reach(T.LOADED, audit=log).close()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert lines[0]["options"].pop("loads") == "stay"
+    old.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    for path, state in ((log, T.STRANDED), (old, T.WAITING)):
+        for _ in range(2):  # and what it writes then goes on by it, too
+            with acerl_np.Dispatcher.recover(LIMITED, "FCFS", audit=path) as live:
+                pass
+        with acerl_np.Dispatcher.recover(LIMITED, "FCFS", audit=path) as live:
+            live.feed(E.VehicleBroke(9.0, "v0"))
+            assert live.tasks()["t"].state == state and live.check() == []
+
+
+def test_a_vehicle_taken_out_at_once_keeps_its_load():
+    live = reach(T.LOADED)
+    live.feed(E.VehicleOutOfService(10.0, "v0", at_once=True))
+    assert live.tasks()["t"].state == T.STRANDED and live.check() == []
+    live.feed(E.VehicleBack(20.0, "v0", "st5"))
+    assert live.tasks()["t"].state == T.LOADED
+    live.feed(E.VehicleIdle(21.0, "v0", "st5"))
+    assert live.tasks()["t"].state == T.DELIVERED and live.check() == []
+
+
+RING = {
+    "sites": [{"id": x, "x": 10 * (x in "BCE"), "y": 10 * (x in "CD")} for x in "ABCDE"],
+    "edges": [{"a": a, "b": b, "length": 10} for a, b in ("AB", "BC", "CD", "DA", "BE")],
+    "vehicles": [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}],
+}
+
+
+@pytest.mark.parametrize("traffic", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_closed_edge_is_as_none_until_it_is_opened(tmp_path, traffic):
+    layout = acerl_np.Layout.from_dict({"format": 1, **RING})
+    less = replace(layout, edges=layout.edges[1:])
+    if traffic:
+        layout, less = layout.with_traffic("beside"), less.with_traffic("beside")
+    log, saved = tmp_path / "day.jsonl", tmp_path / "live.npz"
+    live = acerl_np.Dispatcher(layout, "nearest", audit=log)
+    other = acerl_np.Dispatcher(less, "nearest")
+    live.feed(E.EdgeClosed(1.0, "B", "A"))
+    for own in (live, other):
+        own.feed(E.TaskArrived(2.0, "t", "A", "B", 90.0))
+        own.feed(E.TaskArrived(2.0, "u", "D", "B", 90.0))
+    assert live.decide(2.0) == other.decide(2.0)
+    assert live.forecast(3.0) == other.forecast(3.0)
+    assert traffic or {own.delivery for own in live.forecast(3.0)} == {32.0}
+    live.feed(E.EdgeClosed(4.0, "B", "E"))
+    live.feed(E.TaskArrived(4.0, "x", "A", "E", 99.0))
+    assert live.tasks()["x"].state == T.UNSERVABLE
+    for event in (E.EdgeClosed, "E", "B"), (E.EdgeOpened, "C", "B"), (E.EdgeClosed, "A", "E"):
+        with pytest.raises(EventError):
+            live.feed(event[0](5.0, *event[1:]))
+    live.feed(E.VehicleAdded(5.0, "n", "D"))
+    live.save(saved)
+    live.feed(E.EdgeOpened(6.0, "E", "B"))
+    assert live.tasks()["x"].state == T.WAITING and live.closed == (("A", "B"),)
+    seen = live.tasks(), live.forecast(7.0), live.closed
+    live.close()
+    for state in (None, saved):
+        with acerl_np.Dispatcher.recover(layout, "nearest", audit=log, state=state) as again:
+            assert (again.tasks(), again.forecast(7.0), again.closed, again.check()) == (*seen, [])
+    told, _ = Service(again).answer('{"kind": "State"}')
+    assert (told["closed"], told["missing_numbers"]) == ((("A", "B"),), [])

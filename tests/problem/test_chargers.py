@@ -35,7 +35,7 @@ def floor(*chargers, battery=BATTERY, vehicles=({"id": "v", "start": "A"},), **k
 DEAD_END = [{"a": "A", "b": "B"}, {"a": "B", "b": "C", "one_way": True}]
 
 PLACE = {"places": [{"site": "B"}, {"site": "B", "places": 2}]}
-BACK = [{"a": "A", "b": "B", "one_way": True}, {"a": "B", "b": "C"}]
+TRAP = [{"a": "A", "b": "B", "one_way": True}, {"a": "B", "b": "C"}]
 FAULTS = [
     (floor("X"), "chargers[0].site: unknown site 'X'; expected the id"),
     (floor("A", "B", "A"), "chargers[2].site: 'A' again; expected each site once"),
@@ -56,7 +56,6 @@ FAULTS = [
         floor("C") | {"edges": [{"a": a, "b": "B", "one_way": True} for a in "AC"]},
         "chargers[0].site: 'C' cannot be reached from 'A', where 'v' starts",
     ),
-    (floor("A") | {"edges": BACK}, "chargers: none can be reached from 'B', where 'v' may come to"),
     (
         floor("C") | {"edges": DEAD_END},
         "chargers[0].site: no edge leads away from 'C'; expected a site that a vehicle can leave",
@@ -71,6 +70,18 @@ FAULTS = [
 
 def test_a_layout_that_no_vehicle_can_charge_on_is_refused_in_a_line():
     assert list_unrefused(Layout.from_dict, FAULTS, LayoutError) == []
+
+
+def test_where_no_task_ends_no_way_need_lead_to_a_charger():
+    trapped = Layout.from_dict(floor("A") | {"edges": TRAP})
+    for layout, ends in ((trapped, "BC"), (trapped.with_traffic("beside"), "BC")):
+        with pytest.raises(RecordError, match="delivery: no way from 'C' to a charger"):
+            Instance.from_rows("rows", layout, [make_task("t", *ends, 0)])
+    # Without a battery in the fleet a charger without a way out is but a site.
+    bare = floor("C", battery=None) | {"edges": DEAD_END}
+    layout = Layout.from_dict({key: value for key, value in bare.items() if value is not None})
+    assert Instance.from_rows("rows", layout, [make_task("t", "A", "B", 0)]).n_tasks == 1
+    assert not layout.has_auxiliary
 
 
 @settings(max_examples=60, deadline=None)

@@ -122,6 +122,18 @@ def test_a_vehicle_is_called_back_while_it_turns_back():
     assert slow.schedule[2] == ("t2", 0, 15, 32)
 
 
+def test_a_load_stays_on_a_vehicle_that_breaks_down():
+    # Loaded at 10 it breaks down at 15, where it was at 14, 4 m past B; repaired at 21 it drives 6 m.
+    layout = line("A", "A", breakdowns=[(0, 15, 5)], loads="stay")
+    slow = episode(layout, ("B", "C", 0), ("A", "B", 16))
+    follow(slow, "0 t0: 0 t0", "16 t1: 1 t1")
+    assert (slow.schedule[0], slow.time) == (("t0", 0, 0, 27), 27)
+    # Before it is loaded, its task goes back: at 9, repaired at 10, 8 m past A; 2 m to B, 10 to C.
+    slow = episode(line("A", breakdowns=[(0, 9, 0)], loads="stay"), ("B", "C", 0))
+    follow(slow, "0 t0: 0 t0", "10 t0: 0 t0")
+    assert slow.schedule == [("t0", 0, 10, 22)]
+
+
 # Charging
 
 
@@ -475,7 +487,7 @@ ENDLESS = {
 @given(worlds(floors(limits=False)), st.booleans())
 def test_without_a_need_for_energy_it_is_the_papers_simulator(world, has_batteries):
     keys = {"battery": ENDLESS, "chargers": [{"site": world.layout["sites"][0]["id"]}]}
-    layout = {**world.layout, **(keys if has_batteries else {})}
+    layout = {**world.layout, "loads": "return", **(keys if has_batteries else {})}
     rows = [
         {k: row[k] for k in row if k not in ("priority", "earliest_start")} for row in world.rows
     ]

@@ -67,7 +67,8 @@ class Filmed(Episode):
         self.film.append(list(zip(self.statuses(), places, self.levels(), strict=True)))
 
     def find(self, vehicle):
-        if vehicle.status == full.WORKING and vehicle.word not in ("queued", "charging"):
+        drives = vehicle.status == full.WORKING and vehicle.word not in ("queued", "charging")
+        if drives or vehicle.task is not None:  # which it keeps where it is broken
             return vehicle.place()
         return vehicle.standing or full.Standing(vehicle.site, vehicle.site, 0.0)
 
@@ -92,7 +93,7 @@ def play(world, commitment, max_changes, seed):
 def find_word(trace, v, time):
     """What a vehicle does at a moment, of all that the trace notes."""
     found = {"broken" for s in trace.stops if s.vehicle == v and s.start <= time < s.end}
-    found |= {"working" for t in trace.trips if t.vehicle == v and t.start <= time < t.end}
+    found = found or {"working" for t in trace.trips if t.vehicle == v and t.start <= time < t.end}
     found |= {
         WORDS[e.status] for e in trace.auxiliary_moves if e.vehicle == v and e.start <= time < e.end
     }
@@ -111,7 +112,10 @@ def check_trips(trace):
         assert loaded == sorted(loaded)
         assert (trip.pickup is not None) >= trip.delivered
         for before, after in pairwise(trip.steps):
-            assert trip.pause or before.target == after.origin  # a pause begins at the pickup
+            goes_on = before[2:4] == after[2:4]  # with a load that it has kept
+            assert (
+                trip.pause or goes_on or before.target == after.origin
+            )  # a pause is at the pickup
             assert before.end <= after.start
         for step in trip.steps:
             assert trip.start <= step.start <= step.end <= trip.end
@@ -292,6 +296,9 @@ def add_up(trace):
     tardiness, late, waiting, worst = 0.0, 0.0, 0.0, 0.0
     for trip in trace.trips:
         busy += trip.end - trip.start
+        for stop in trace.stops:  # of one that keeps its load
+            if stop.vehicle == trip.vehicle and trip.start < stop.start < trip.end:
+                busy -= stop.end - stop.start
         approach = 0.0
         for step in trip.steps:
             if step.origin == step.target:

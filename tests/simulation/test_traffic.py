@@ -25,7 +25,7 @@ from meeting import (
 )
 from naive_traffic import NaiveSearch, list_zones
 
-from acerl_np import InputError, LayoutError, Lookahead, evaluate_policy, load_layout
+from acerl_np import InputError, LayoutError, Lookahead, RecordError, evaluate_policy, load_layout
 from acerl_np.commands.main import main
 from acerl_np.commands.shared.episode_tables import list_tasks
 from acerl_np.evaluation.bounds import bound_objective
@@ -409,6 +409,7 @@ def play_broken(seed, errands, blocks):
     draw = random.Random(seed)
     how = {"errands": errands, "blocks": blocks, "wide": seed % 4 > 1}
     day = draw_day(draw, whole=False, breakdowns=True, **how)
+    day = replace(day, layout=day.layout.with_loads(("return", "stay")[seed // 4 % 2]))
     play = Meeting(day, choose_drawn(draw))
     assert play.state.episode["phase"][0] == S.FINISHED
     assert play.list_faults() == []
@@ -577,6 +578,7 @@ def test_nobody_is_drawn_through_another_or_along_an_edge_twice(seed):
     draw = random.Random(seed)
     kinds = {"whole": seed % 2 == 0, "errands": seed % 3 == 0, "blocks": seed % 5 == 0}
     day = draw_day(draw, breakdowns=True, wide=seed % 4 > 1, **kinds)
+    day = replace(day, layout=day.layout.with_loads(("return", "stay")[seed // 32 % 2]))
     assert list_drawn_faults(trace_policy("nearest", day)) == []
 
 
@@ -673,10 +675,6 @@ def test_what_a_floor_of_vehicles_that_meet_must_have():
             {"sites": [dict(x, aside=x["id"] == "D") for x in base["sites"]]},
             "vehicles[0].start: 'A' is on the lane",
         ),
-        (
-            {"edges": [{"a": "A", "b": "b", "length": 1.0, "one_way": True}]},
-            "traffic: no way from 'b' to a site that lies aside",
-        ),
         ({"blocks": [{"id": "x"}]}, "blocks[0]: neither sites nor edges"),
         ({"blocks": [{"id": "x", "sites": ["z"]}]}, "blocks[0].sites[0]: unknown site 'z'"),
         (
@@ -692,6 +690,12 @@ def test_what_a_floor_of_vehicles_that_meet_must_have():
         with pytest.raises(LayoutError) as caught:
             Layout.from_dict({**base, **changes})
         assert words in str(caught.value)
+    # A dead end does no harm unless a task ends there.
+    edges = [("A", "b", 9), ("b", "C", 9), ("b", "d", 9, True)]
+    ended = make_floor("AbCd", edges, "A", {})
+    assert make_day(ended, ("A", "C", 0, 0)).n_tasks == 1
+    with pytest.raises(RecordError, match="'d'"):
+        make_day(ended, ("A", "d", 0, 0))
     blocked = line("A", more={"blocks": [{"id": "x", "sites": ["b"], "edges": [["c", "D"]]}]})
     for floor in (line("A"), blocked):
         assert Layout.from_dict(floor.to_dict()) == floor

@@ -7,7 +7,7 @@ import acerl_np
 from acerl_np.evaluation.trials import evaluate_policy
 
 
-def play(tasks, breakdowns=(), n_vehicles=1):
+def play(tasks, breakdowns=(), n_vehicles=1, **keys):
     """Sites a - b - c, 10 m apart, and vehicles at a that drive 1 m/s."""
     vehicle = {"start": "a", "speed": 1, "breakdowns": list(breakdowns)}
     layout = {
@@ -15,6 +15,7 @@ def play(tasks, breakdowns=(), n_vehicles=1):
         "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abc")],
         "edges": [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}],
         "vehicles": [{"id": f"v{k}", **vehicle} for k in range(n_vehicles)],
+        **keys,
     }
     record = acerl_np.Instance.from_rows("hand", acerl_np.Layout.from_dict(layout), tasks)
     return evaluate_policy("FCFS", record, trials=1)
@@ -37,3 +38,8 @@ def test_figures_of_one_vehicle_by_hand():
     assert (trials.makespan[0, 0], trials.waiting[0, 0]) == (28 + 6 + 10, 28 + 6)
     assert trials.utilisation[0, 0] == (17 + 16) / 44
     assert trials.empty[0, 0] == pytest.approx((10 + 6) / (10 + 6 + 6 + 10))
+    # With its load on it, it drives the last 4 m from 28 on.
+    once = [{"time": 17, "repair_time": 10}]
+    trials = play([make_task("x", "b", "c", 0, 100)], once, loads="stay")
+    assert (trials.makespan[0, 0], trials.waiting[0, 0]) == (32, 10)
+    assert (trials.utilisation[0, 0], trials.empty[0, 0]) == ((17 + 4) / 32, 10 / 20)

@@ -169,10 +169,12 @@ def report_settings(
     series = dict(list(series.items())[:FEW])
     title = rows[0].trials.goal.objective if measure == "value" else measure
     base = next(name for name, row in zip(told, rows, strict=True) if row.is_base)
+    meets = {row.trials.has_traffic for row in rows}
+    some_meet = meets == {False, True} or (True in meets and records[0].layout.traffic is None)
     parts: dict[str, Iterable[str]] = {
         "What they came to": shown,
         f"{title} of each setting": [draw_dots(names, series, f"{title}")],
-        "What the model leaves out": describe_left_out(records),
+        "What the model leaves out": describe_left_out(records, some_meet=some_meet),
     }
     sentence = (
         "\n".join(answers) or f"{title} and more beside {base}, on {count(len(records), 'record')}."

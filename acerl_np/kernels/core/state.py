@@ -60,6 +60,7 @@ INSTANCE = describe_record(
             "lanes_apart",
             "handling_at",
             "reserve",
+            "loads_stay",
         )
     }
 )
@@ -162,6 +163,7 @@ VEHICLE = describe_record(
             "next_breakdown",
             "n_repairs",
             "halted_towards",
+            "left",
             "hidden",
             "reversed",
             "leg",
@@ -186,6 +188,7 @@ VEHICLE = describe_record(
             "level",
             "level_tick",
             "estimate",
+            "held",
         ),
         np.float64: (
             "halted_at",
@@ -270,6 +273,7 @@ class Problem(NamedTuple):
         lanes_apart : whether both directions of a lane are independent, 0 or 1
         handling_at : HANDLED_AT_BOTH, HANDLED_AT_PICKUP or HANDLED_AT_DELIVERY
         reserve : what batteries must hold where vehicles meet, % of what free ways use; 0 if none do
+        loads_stay : whether a vehicle that breaks down keeps what it has loaded, 0 or 1
     ends : ndarray(ENDS, (I, M)), the sites of each task
         pickup, delivery
     record : ndarray(RECORD, (I, M)), the tasks as they are given
@@ -405,13 +409,15 @@ class State(NamedTuple):
         status : IDLE, WORKING or BROKEN; without a task ROAMING (to its next site), PARKING (to a
             place), TO_CHARGER, QUEUED or CHARGING
         site : the last visited site as rules and observation see it
-        task : -1 when not working
+        task : -1 when it neither works nor is broken with a load on it
         event_tick : end of its work, its repair, its way or its charging
         breakdown_at : tick of the next breakdown, listed or random, of a vehicle that is not broken
         next_breakdown : index into `Problem.breakdown`
         n_repairs : repairs so far
         halted_towards : next site of a vehicle that broke down while working and has not set out
             since, site itself at the end of its way; else -1
+        left : of a broken vehicle that keeps its load, ticks from the repair to the delivery; else 0.
+            Until then `edge_tick` and `edge_end_tick` count from the repair.
         hidden : 1 on the first trip after such a halt: site stays
         reversed : 1 on that trip's first edge if it is driven backwards
         leg : TO_PICKUP, TO_DELIVERY (or to its destination), ARRIVED, or JOINING: still on the way of
@@ -431,6 +437,7 @@ class State(NamedTuple):
         left_site, left_tick : that of the place that it left last, and when
         level, level_tick : energy when that last changed course
         estimate : scratch: when it will have charged, -1 if it does not count; or leaves where it stands
+        held : ticks for which it stood broken down with its load on this trip
         halted_at : m that a halted vehicle stands past site, 0 at the site
         edge_offset : m past edge_from at edge_tick
         trip_metres, trip_slowdown : m and s of speed limits from where the way begins to

@@ -165,18 +165,24 @@ def find_free(problem, state, b, v, planned_breakdowns):
     free = np.float64(vehicle.event_tick - state.episode[b].time)
     if status == S.WORKING:
         halt, back = find_halt(problem, state, b, v, planned_breakdowns)
-        if halt <= free:
-            return back, vehicle.site
         delivery = problem.ends[i, vehicle.task].delivery
+        if halt <= free:
+            loaded = np.float64(vehicle.loaded_tick - state.episode[b].time)
+            if problem.instance[i].loads_stay != 0 and loaded < halt:
+                return free + back - halt + 1.0, np.int64(delivery)
+            return back, vehicle.site
         return max(0.0, free), np.int64(delivery)
     if status != S.BROKEN:
         return find_charging(problem, state, b, v), vehicle.destination
+    site = np.int64(-1)
+    if vehicle.task >= 0:
+        site = np.int64(problem.ends[i, vehicle.task].delivery)
     if problem.fleet[i, v].mean_uptime > 0.0:
         # Repairs of random failures have no memory: what is left is what they last in the mean.
-        return problem.fleet[i, v].mean_repair, np.int64(-1)
+        return problem.fleet[i, v].mean_repair + vehicle.left, site
     if not planned_breakdowns or free > UNKNOWN:
-        return np.inf, np.int64(-1)
-    return free, np.int64(-1)
+        return np.inf, site
+    return free + vehicle.left, site
 
 
 @inner_kernel

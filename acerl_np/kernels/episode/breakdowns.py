@@ -41,15 +41,49 @@ def undo_usage(problem, state, b, v, length, moved):
     vehicle.driven = max(vehicle.empty, vehicle.driven - rest)
 
 
+@inner_kernel
+def keeps_load(problem, state, b, v):
+    """Whether vehicle v, as it breaks down now, has loaded its task and keeps it."""
+    vehicle, stays = state.vehicle[b, v], problem.instance[state.episode[b].instance].loads_stay
+    return stays != 0 and vehicle.task >= 0 and vehicle.loaded_tick < state.episode[b].time
+
+
+@kernel
+def hold_load(problem, state, b, v, ticks):
+    """Let vehicle v stand where it was a tick ago for so many ticks, with its load, as it breaks down."""
+    vehicle, before = state.vehicle[b, v], state.episode[b].time - 1
+    end = vehicle.event_tick
+    vehicle.held += 1
+    if S.has_traffic(problem, state.episode[b].instance):
+        traffic.halt(problem, state, b, v, ticks)
+        # Where it waits for others anyway it is late by less.
+        late = vehicle.event_tick - end
+        vehicle.held += late - 1
+        vehicle.busy -= late - 1
+        vehicle.left = vehicle.event_tick - (before + ticks + 2)
+        return
+    trips.locate_vehicle(problem, state, b, v, before)
+    vehicle.busy += 1.0  # as it drives the last tick before anew
+    vehicle.edge_tick -= before
+    vehicle.edge_end_tick -= before
+    vehicle.left = vehicle.event_tick - before
+
+
 @kernel
 def break_vehicle(problem, state, b, v, ticks):
-    """Break vehicle v down for so many ticks: it stands where it was a tick ago and gives its task back."""
+    """Break vehicle v down for so many ticks: it stands where it was a tick ago and gives its task back.
+
+    Where loads stay, it keeps a task that it has loaded.
+    """
     i = state.episode[b].instance
     now = state.episode[b].time
     vehicle = state.vehicle[b, v]
     energy.set_level(problem, state, b, v)
     task = vehicle.task
-    if S.has_traffic(problem, i):
+    if keeps_load(problem, state, b, v):
+        hold_load(problem, state, b, v, ticks)
+        task = np.int64(-1)
+    elif S.has_traffic(problem, i):
         if task >= 0:
             commitment.undo_task(state, b, v)
         traffic.halt(problem, state, b, v, ticks)
@@ -121,8 +155,20 @@ def plan_breakdown(problem, state, b, v, tick):
 
 
 @inner_kernel
+def go_on(problem, state, b, v, tick):
+    """Let vehicle v, repaired at a tick with its load on it, drive on to the delivery."""
+    vehicle = state.vehicle[b, v]
+    vehicle.status = S.WORKING
+    vehicle.edge_tick += tick
+    vehicle.edge_end_tick += tick
+    vehicle.event_tick, vehicle.left = tick + vehicle.left, 0
+    if S.has_traffic(problem, state.episode[b].instance):
+        vehicle.event_tick = max(tick + 1, traffic.find_delivery(state, b, v))
+
+
+@inner_kernel
 def repair_vehicle(problem, state, b, v, tick):
-    """Let the broken vehicle v be idle again at a tick."""
+    """Let the broken vehicle v be idle again at a tick, or go on with its load."""
     i = state.episode[b].instance
     vehicle = state.vehicle[b, v]
     energy.set_level(problem, state, b, v)
@@ -131,7 +177,9 @@ def repair_vehicle(problem, state, b, v, tick):
     vehicle.status = S.IDLE
     vehicle.since = tick
     vehicle.n_repairs += 1
-    if S.has_traffic(problem, i):
+    if vehicle.task >= 0:
+        go_on(problem, state, b, v, tick)
+    elif S.has_traffic(problem, i):
         traffic.go_to_rest(problem, state, b, v)
     plan_breakdown(problem, state, b, v, tick)
 

@@ -162,6 +162,7 @@ def assign_task(problem, state, b, v, position):
     if S.has_auxiliary(problem, i) and take_over(problem, state, b, v, task):
         return
     vehicle.task = task
+    vehicle.held = 0
     vehicle.status = S.WORKING
     state.task[b, task].vehicle = v
     state.task[b, task].start = now

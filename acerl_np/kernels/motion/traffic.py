@@ -317,7 +317,7 @@ def measure_delay(problem, state, b, v):
     site = plan[k, S.PLAN_SITE]
     metres, slowdown = ways.measure_way(problem, i, v, site, problem.ends[i, task].pickup)
     alone = ways.count_trip(problem, i, v, task, metres, slowdown, True)[1]
-    return vehicle.event_tick - start - pause - alone
+    return vehicle.event_tick - start - pause - alone - vehicle.held
 
 
 @S.unless_traffic()
@@ -435,6 +435,13 @@ def read_arrival(state, b, reserved, entry):
     return state.plan[b, reserved[entry].vehicle, reserved[entry].visit + 1, S.PLAN_IN]
 
 
+@S.unless_traffic(S.NEVER)
+def find_delivery(state, b, v):
+    """Return the tick at which vehicle v will have delivered its task, as planned."""
+    visit = state.plan[b, v, state.plan[b, v, 0, S.PLANNED_DELIVERY]]
+    return visit[S.PLAN_IN] + visit[S.PLAN_STAY]
+
+
 @inner_kernel
 def follow_plan(problem, state, b, v):
     """Write when vehicle v loads, delivers, or is at rest, after its plan was changed."""
@@ -453,8 +460,7 @@ def follow_plan(problem, state, b, v):
         vehicle.last_waiting += waits
         vehicle.waiting += waits
         vehicle.loaded_tick, vehicle.pause = loaded, loaded - came
-    delivery = plan[plan[0, S.PLANNED_DELIVERY]]
-    end = delivery[S.PLAN_IN] + delivery[S.PLAN_STAY]
+    end = find_delivery(state, b, v)
     vehicle.busy += np.float64(end - vehicle.event_tick - (vehicle.pause - pause))
     vehicle.event_tick = end
 
@@ -475,26 +481,28 @@ def find_rest_of_edge(problem, state, b, v, k):
 
 @S.unless_traffic()
 def halt(problem, state, b, v, ticks):
-    """Let vehicle v stand where it was a tick ago, for so many ticks; then it drives on, without its task.
+    """Let vehicle v stand where it was a tick ago, for so many ticks; then it drives on as it can.
 
-    Its way ends at the first place aside. It keeps its turn before those that have planned after it, and
-    these are pushed.
+    Without its task its way ends at the first place aside; with a load that it keeps it goes on with its
+    plan. It keeps its turn before those that have planned after it, and these are pushed.
     """
-    i, now = state.episode[b].instance, state.episode[b].time
+    now = state.episode[b].time
     plan, until = state.plan[b, v], now + ticks + 1
     k = find_visit(plan, now - 1)
-    if k == plan[0, S.PLANNED_VISITS]:
-        return
     drives = k < plan[0, S.PLANNED_VISITS] and plan[k, S.PLAN_OUT] < now - 1
-    end = k + drives
-    add_metres(problem, state, b, v, end, -1.0)
-    plan[0, S.PLANNED_PICKUP] = plan[0, S.PLANNED_DELIVERY] = 0
-    for j in range(end, plan[0, S.PLANNED_VISITS] + 1):
-        plan[j, S.PLAN_STAY] = 0
-    while not lanes.is_off_lane(problem, i, plan[end, S.PLAN_SITE]):
-        end += 1
-    plan[0, S.PLANNED_VISITS], plan[end, S.PLAN_OUT] = end, S.NEVER
-    add_metres(problem, state, b, v, k + drives, 1.0)
+    if state.vehicle[b, v].held > 0:
+        end = plan[0, S.PLANNED_VISITS]
+        began = plan[k, S.PLAN_IN]
+        if k == plan[0, S.PLANNED_PICKUP]:
+            began = state.vehicle[b, v].loaded_tick
+        if not drives and plan[k, S.PLAN_STAY] > 0 and began + plan[k, S.PLAN_STAY] >= now:
+            # What is left of the handling comes after the repair.
+            plan[k, S.PLAN_STAY] += until - (now - 1)
+            until = began + plan[k, S.PLAN_STAY]
+    elif k == plan[0, S.PLANNED_VISITS]:
+        return
+    else:
+        end = shorten_plan(problem, state, b, v, k + drives)
     n_reserved = lanes.sort_reservations(problem, state, b, np.int64(-1))
     if drives:
         plan[k, S.PLAN_STAY] = min(np.int64(0), plan[k, S.PLAN_STAY])
@@ -504,6 +512,21 @@ def halt(problem, state, b, v, ticks):
     elif k < end:
         plan[k, S.PLAN_OUT] = max(plan[k, S.PLAN_OUT], until)
     push_plans(problem, state, b, n_reserved)
+
+
+@inner_kernel
+def shorten_plan(problem, state, b, v, end):
+    """Let the way of vehicle v, without a task now, end at the first place aside from visit `end` on."""
+    plan, first = state.plan[b, v], end
+    add_metres(problem, state, b, v, first, -1.0)
+    plan[0, S.PLANNED_PICKUP] = plan[0, S.PLANNED_DELIVERY] = 0
+    for j in range(end, plan[0, S.PLANNED_VISITS] + 1):
+        plan[j, S.PLAN_STAY] = 0
+    while not lanes.is_off_lane(problem, state.episode[b].instance, plan[end, S.PLAN_SITE]):
+        end += 1
+    plan[0, S.PLANNED_VISITS], plan[end, S.PLAN_OUT] = end, S.NEVER
+    add_metres(problem, state, b, v, first, 1.0)
+    return end
 
 
 @S.unless_traffic(lambda problem, state, b, v, level, until: (level, S.NEVER))

@@ -81,6 +81,12 @@ def allocate_beam(problem: S.Problem, width: int, n_levels: int) -> Beam:
 
 
 @inner_kernel
+def find_end(state, b, v):
+    """Return the tick at which vehicle v is idle again, of one that keeps its load after its delivery."""
+    return np.float64(state.vehicle[b, v].event_tick + state.vehicle[b, v].left)
+
+
+@inner_kernel
 def estimate_rest(problem, state, b, guide, most_delay):
     """Estimate how much a partial schedule will cost; smaller is better, inf if it will be too late.
 
@@ -93,7 +99,7 @@ def estimate_rest(problem, state, b, guide, most_delay):
     estimate, delay = 0.0, 0.0
     for v in range(problem.instance[i].n_vehicles):
         idle = state.vehicle[b, v].status == S.IDLE
-        estimate += now if idle else np.float64(state.vehicle[b, v].event_tick)
+        estimate += now if idle else find_end(state, b, v)
     for task in range(problem.instance[i].n_tasks):
         ends = problem.ends[i, task]
         rest = distance[ends.pickup, ends.delivery] + guide.approach
@@ -105,7 +111,7 @@ def estimate_rest(problem, state, b, guide, most_delay):
             estimate += rest
             finish = now + rest
         elif state.vehicle[b, v].task == task:
-            finish = np.float64(state.vehicle[b, v].event_tick)
+            finish = find_end(state, b, v)
         else:
             finish = np.float64(state.task[b, task].finish)
         delay += max(0.0, finish - S.find_due(problem, state, b, task))
@@ -140,7 +146,7 @@ def hash_row(problem, state, b):
             h = mix_hash(h, words[HALTED_AT])
         breaks = vehicle.breakdown_at <= vehicle.event_tick
         n_fields = N_LASTING
-        if vehicle.status == S.WORKING and breaks:
+        if (vehicle.status == S.WORKING and breaks) or vehicle.left > 0:
             # Where it will halt follows from where it is.
             n_fields = N_WHOLE
             h = mix_hash(h, words[EDGE_OFFSET])

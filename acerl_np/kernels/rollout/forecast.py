@@ -68,7 +68,7 @@ def find_finish(states, task):
         return S.NEVER
     vehicle = states.vehicle[futures.PLAYED, v]
     tick = vehicle.event_tick
-    return tick if vehicle.breakdown_at > tick else S.NEVER
+    return tick if vehicle.status == S.WORKING and vehicle.breakdown_at > tick else S.NEVER
 
 
 @large_kernel

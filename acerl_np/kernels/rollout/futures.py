@@ -277,7 +277,7 @@ def write_present(problem, state, b, ahead):
             vehicle = states.vehicle[PRESENT, v]
             waited = vehicle.last_waiting
             S.clear_usage(vehicle)
-            if state.vehicle[b, v].status == S.WORKING:
+            if state.vehicle[b, v].task >= 0:
                 task = states.vehicle[PRESENT, v].task
                 if not recalls:
                     task = copy_open_task(problem, state, b, ahead, task)
@@ -300,7 +300,7 @@ def copy_open_tasks(problem, state, b, ahead):
         position, own, place = commitment.find_waiting(state, b, task), np.int64(-1), np.int64(-1)
         for v in range(n_vehicles):
             vehicle = state.vehicle[b, v]
-            if vehicle.status == S.WORKING and vehicle.task == task:
+            if vehicle.task == task:
                 own = np.int64(v)
         for k in range(state.episode[b].n_expected):
             if state.expected[b, k] == task:

@@ -41,7 +41,8 @@ class Clock(NamedTuple):
     planned : ndarray(float64, (V, K, N_PLAN_FIELDS)), breakdowns that the layout lists
         PLAN_TIME : s since the day's start, inf after the last
         PLAN_REPAIR_TIME : s
-    move : ndarray(float64, (V, N_MOVE_FIELDS)), of floors where vehicles park, charge or are called back
+    move : ndarray(float64, (V, N_MOVE_FIELDS)); all but MOVE_LOADED of floors where vehicles park, charge
+        or are called back
         MOVE_SINCE : s, since when it is idle, or at a charger
         MOVE_BEGAN, MOVE_REACHED : s, when its way begins at `trip_site`, and when that is reached
         MOVE_LOADED : s, when it should have loaded its task
@@ -134,6 +135,8 @@ def count_all_from(problem, state, clock, now, day):
         tick = FAR_TICK
         if status == S.WORKING:
             tick = max(np.int64(1), np.int64(min(np.ceil(clock.finish[v] - now), 2.0**62)))
+            loaded = S.count_ticks(clock.move[v, S.MOVE_LOADED] - now)
+            state.vehicle[0, v].loaded_tick = min(tick, loaded)
         state.vehicle[0, v].event_tick = tick
         # When a broken vehicle broke down, or when another one's next planned breakdown is.
         first, ticks = S.NEVER, np.int64(0)
