@@ -269,15 +269,15 @@ def let_pass(problem, state, b, v, begin):
     found = plan_from(problem, state, b, v, vehicle.task, np.int64(-1), begin, now, True)
     after, is_sooner = 0.0, 0 <= found[1] < vehicle.event_tick
     vehicle.loaded_tick, vehicle.event_tick = found[0], found[1]
-    u, k = np.int64(v), found[2]
-    while is_sooner and u >= 0:
-        site, leaves = state.plan[b, u, k, S.PLAN_SITE], state.plan[b, u, k, S.PLAN_OUT]
-        if not hold(problem, state, b, u, k + 1):
-            after += weigh_end(problem, state, b, u)
-        u = find_next(state, b, n, site, leaves)
-        if u >= 0:
-            k = state.plan[b, u, 0, S.PLANNED_VISITS]
-            is_sooner = go_on(problem, state, b, u) and after < before
+    w, k = np.int64(v), found[2]
+    while is_sooner and w >= 0:
+        site, leaves = state.plan[b, w, k, S.PLAN_SITE], state.plan[b, w, k, S.PLAN_OUT]
+        if not hold(problem, state, b, w, k + 1):
+            after += weigh_end(problem, state, b, w)
+        w = find_next(state, b, n, site, leaves)
+        if w >= 0:
+            k = state.plan[b, w, 0, S.PLANNED_VISITS]
+            is_sooner = go_on(problem, state, b, w) and after < before
     if is_sooner and after < before:
         vehicle.busy, vehicle.waiting = busy, waiting
         return
