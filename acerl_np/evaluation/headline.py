@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from acerl_np.evaluation.metrics import Difference, compare_paired
+from acerl_np.evaluation.verdict import Verdict, show_time
 from acerl_np.evaluation.whatif import NEAREST
 from acerl_np.problem.goal import Goal, read_objective
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
-    from acerl_np.evaluation.verdict import Verdict
 
 CLAIMS = {
     "late": ("{} % of tasks late", "{} %", 100.0),
@@ -26,11 +26,6 @@ CLAIMS = {
 
 LONGER, LEAST_LONGER = 1.5, 60.0
 """How many times as long, and how many s longer, a longest delay is than that of the rule if it is told."""
-
-
-def show_time(seconds: float) -> str:
-    """Return a delay in s, from two minutes on in min."""
-    return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
 
 
 def claim(goal: Goal, own: Trials, other: Trials, name: str, change: Difference) -> str:
@@ -62,8 +57,8 @@ def write_headline(verdict: Verdict) -> str:
         words[-1] = "Not tested on unseen records: "
     first = over or words.get(change.sign, "Too few records to tell: ")  # type: ignore[arg-type]
     told = claim(goal, own.trials, rule.trials, name, change)
-    bad = [day.sentence(goal) for day in verdict.bad_days]
-    return " ".join([f"{first}{told}, {_show_place(verdict)}.", *_warn(verdict), *bad])
+    line = " ".join([f"{first}{told}, {_show_place(verdict)}.", *_warn(verdict)])
+    return "\n".join([line, *(day.sentence(goal) for day in verdict.bad_days)])
 
 
 def write_comparison(labels: Sequence[str], results: Sequence[Trials]) -> str:

@@ -83,6 +83,11 @@ def show_difference(amount: float, error: float, sign: str = "z") -> str:
     return shown if math.isnan(error) else f"{shown} (se {error:.{digits}f})"
 
 
+def show_time(seconds: float) -> str:
+    """Return a delay in s, from two minutes on in min."""
+    return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
+
+
 def show_interval(change: Difference, unit: str = "") -> str:
     """Return a difference with its 95 % interval: without sign where it is clear, else in brackets."""
     amount, error, sign = change.amount, change.error, change.sign
@@ -191,21 +196,19 @@ class BadDay(NamedTuple):
         """Say how the policy and `general` differ from `nearest`, and how late the latest tasks are."""
         said = []
         for row in (self.rows[0], *self.rows[2:]):
-            told = [(str(goal.objective), goal.unit, row.difference)]
-            told += [("tardiness", "s", row.changes.get("tardiness"))]
+            told = [("than nearest", goal.unit, row.difference)]
+            told += [("in tardiness", "s", row.changes.get("tardiness"))]
             differ = [
-                f"{'worse' if x.sign > 0 else 'better'} in {name} by {show_interval(x, unit)}"
-                for name, unit, x in told
+                f"{'worse' if x.sign > 0 else 'better'} {than} by {show_interval(x, unit)}"
+                for than, unit, x in told
                 if x and x.sign
             ]
-            words = " and ".join(differ) or "not clearly different"
+            words = " and ".join(differ) or "not clearly different from nearest"
             who = "the policy" if row.label == "policy" else row.label
-            said.append(f"{who} is {words}, its latest task {row.find_worst():,.0f} s late")
-        near = (
-            f"compared with nearest, whose latest task is {self.rows[1].find_worst():,.0f} s late"
-        )
+            said.append(f"{who} is {words}, its latest task {show_time(row.find_worst())} late")
+        said.append(f"that of nearest {show_time(self.rows[1].find_worst())}")
         n = len(self.rows[0].trials.instances)
-        return f"With {self.label}, on {n} drawn days, {near}: {'; '.join(said)}."
+        return f"With {self.label} ({n} drawn days) {'; '.join(said)}."
 
 
 class Verdict(NamedTuple):
