@@ -1,6 +1,7 @@
 """How time and memory grow with tasks, vehicles, sites and population.
 
 python benchmarks/scaling.py --plot docs/performance.png --force  # prints Markdown; the plot needs matplotlib
+python benchmarks/scaling.py --decisions                          # a decision of 100 to 4,000 vehicles
 
 One size changes at a time from the base (30 tasks, 3 vehicles, 14 sites, 256 members). Every case trains in
 a process of its own, so that its peak memory is its own, and reports the median of its generations.
@@ -16,10 +17,13 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from script import make_parser
 
 import acerl_np
@@ -88,6 +92,32 @@ def run_case(case: dict[str, int]) -> dict[str, Any]:
     }
 
 
+def time_decisions(n: int) -> None:
+    """Print how long the dispatcher takes where n vehicles are idle and n tasks wait, beside SciPy."""
+    layout, rng = make_instance(1, n, 1000).layout, np.random.default_rng(0)
+    for policy in ("nearest", "assignment", "general"):
+        dispatcher = acerl_np.Dispatcher(layout, policy, budget=None)
+        for k in range(n):
+            a, b = rng.choice(1000, 2, replace=False)
+            dispatcher.feed(acerl_np.TaskArrived(0.0, f"t{k}", f"s{a}", f"s{b}", 3600.0))
+        choose, late = dispatcher._decider.decide, [f"v{v}" for v in range(8, n)]
+        one = statistics.median(_time(choose, dispatcher._floor, 0, 0.0) for _ in range(5))
+        few = _time(partial(dispatcher.decide, without=late), 0.0)
+        every = _time(dispatcher.decide, 0.0) if n <= 400 else math.nan
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(
+            f"| {n:,} | {policy} | {few:.1f} | {one:.1f} | {every:.0f} | {peak:.0f} |", flush=True
+        )
+    way = rng.uniform(0.0, 900.0, (n, n))
+    print(f"| {n:,} | SciPy, all at once | | | {_time(linear_sum_assignment, way):.0f} | |")
+
+
+def _time(call: Callable[..., object], *given: object) -> float:
+    began = time.perf_counter()
+    call(*given)
+    return 1e3 * (time.perf_counter() - began)
+
+
 def draw(results: list[dict[str, Any]], path: Path) -> None:
     try:
         import matplotlib
@@ -117,9 +147,22 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="also draw the table into this file")
     parser.add_argument("--force", action="store_true", help="replace that file")
     parser.add_argument("--case", help=argparse.SUPPRESS)
+    parser.add_argument("--decisions", action="store_true", help="time a dispatcher's decisions")
     options = parser.parse_args()
+    if options.decisions:
+        print("| vehicles and tasks | policy | 8 idle, ms | all idle: one decision, ms | all of them, ms "
+              "| peak MB |\n| ---: | --- | ---: | ---: | ---: | ---: |")  # fmt: skip
+        for n in (20,) if options.quick else (100, 400, 1000, 4000):
+            subprocess.run(
+                [sys.executable, __file__, "--case", json.dumps({"dispatched": n})], check=True
+            )
+        return
     if options.case:
-        print(json.dumps(run_case(json.loads(options.case))))
+        case = json.loads(options.case)
+        if "dispatched" in case:
+            time_decisions(case["dispatched"])
+        else:
+            print(json.dumps(run_case(case)))
         return
     if options.plot:
         declare_outputs(argparse.Namespace(force=options.force), [options.plot], option="--plot")
