@@ -192,7 +192,7 @@ def test_a_perfect_plant_goes_as_the_simulator(seed, policy, passes):
     assume(day.is_plain or not isinstance(policy, Lookahead))
     first = day.arrival[day.after < 0]
     assume(day.is_plain or (day.layout.machines and len({*first}) == len(first)))
-    dispatcher = Dispatcher(day.layout, policy, budget=None)
+    dispatcher = Dispatcher(day.layout, policy, budget=None, loads=day.layout.loads)
     plant = Plant(day, dispatcher.policy, dispatcher, passes).play()
     assert plant.n_orders and plant.n_plans
 
@@ -244,7 +244,8 @@ def test_kills_change_nothing(seed, tmp_path):
                 own for own in self.dispatcher.decide(float(self.now)) if not own.repeated
             ] == []
 
-    first = Dispatcher(day.layout, "nearest", audit=None if seed % 2 else log)
+    audit = None if seed % 2 else log
+    first = Dispatcher(day.layout, "nearest", audit=audit, loads=day.layout.loads)
     assert Killed(day, "nearest", first).play().n_orders
 
 

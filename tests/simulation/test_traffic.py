@@ -430,6 +430,8 @@ def test_each_plan_ends_as_early_as_it_can(seed, errands, blocks):
 @example(272, False, False)  # a place that the same vehicle had left less than a headway before
 @example(841, False, False)  # broken at the tick of an arrival, with a stop of no time behind it
 @example(2322, False, True)  # broken a tick after it was to leave, with a headway of 1 s
+@example(12639, False, False)  # broken as it loads, it lets another pass after the repair
+@example(30742, False, False)  # the same, and a place would hold too many
 @given(SEEDS, st.booleans(), st.booleans())
 def test_no_day_has_a_conflict(seed, errands, blocks):
     play_broken(seed, errands, blocks)

@@ -236,7 +236,11 @@ def go_on(problem, state, b, v):
         if k > pickup or (k == pickup and vehicle.loaded_tick + stay <= tick):
             goal = planner.ABOARD
         elif k == pickup:
-            tick = vehicle.loaded_tick - vehicle.pause
+            i, tick = state.episode[b].instance, vehicle.loaded_tick - vehicle.pause
+            handling = problem.record[i, task].handling
+            if stay > S.count_ticks(planner.find_first_part(problem, i, handling)):
+                # It broke down as it loaded; only its plan knows when that is done.
+                goal, tick = planner.ABOARD, vehicle.loaded_tick + stay
     if plan_from(problem, state, b, v, task, goal, k, tick, False)[1] < 0:
         return False
     if goal == planner.ABOARD:
