@@ -97,7 +97,8 @@ DELAY = Column(
 )
 USAGE_MEANING = (
     "late: share of the tasks; waiting: from arrival to pickup; utilisation: share of the fleet's time with "
-    "a task; empty: share of the metres driven without a load; worst: how late the latest task was"
+    "a task; empty: share of the metres driven without a load; worst: how late the latest task of a record "
+    "was, in the mean"
 )
 FIGURES = (
     Column("makespan_s", "makespan, s", ".1f"),
