@@ -62,8 +62,10 @@ def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
 
 def choose_adapt(adapt: Adapt | None, n: int) -> Adapt:
     """Return what a search for n parameters adapts where nothing is given; say so where it is no matrix."""
-    if adapt is not None or n <= MAX_MATRIX:
-        return adapt or "matrix"
+    if adapt is not None:
+        return adapt
+    if n <= MAX_MATRIX:
+        return "matrix"
     text = f"adapt: a sigma for each of {n:,} parameters, as a matrix of over {MAX_MATRIX} is slow"
     warnings.warn(f"{text}; adapt='matrix' has it", RuntimeWarning, stacklevel=4)
     return "sigma"

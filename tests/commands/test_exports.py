@@ -34,7 +34,7 @@ COMMANDS = {
     "records convert IN --out new.csv --force": "<stdin>",
     "replay IN --past past.csv --force": "browser): past.csv, makespan ",
     "floor check layout.json --on IN": "<stdin>",
-    "evaluate EDD --on IN --trials 1": "<stdin>",
+    "evaluate EDD --on IN --trials 1": "Means over 1 record",
     "replay EDD IN --force": "browser): EDD, makespan ",
     f"train IN {TRAIN}": "run/policy.npz",
     "policy show index.npz --on IN": "pickup",

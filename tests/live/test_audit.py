@@ -142,7 +142,7 @@ def test_the_command_replays_a_log(tmp_path, monkeypatch, capsys):
     assert main(["replay", "day.jsonl", "--layout", "dmh"]) == 0
     out = capsys.readouterr().out
     played = replay_assignments(read_audit("day.jsonl", LAYOUT))
-    assert f"day.jsonl {played.makespan:.1f}/{played.tardiness:.1f}" in out
+    assert f"makespan {played.makespan:.1f} s, tardiness {played.tardiness:.1f} s" in out
 
 
 def test_a_log_of_several_days_becomes_records_to_train_on(tmp_path, monkeypatch, capsys):

@@ -260,7 +260,7 @@ def test_what_makes_no_dispatcher_is_refused(policy):
         (
             ("dmh", "Static"),
             PolicyError,
-            r"'Static': unknown; expected one of FCFS, .*assignment, general$",
+            r"'Static': unknown; expected one of FCFS, .*assignment, shortest, general$",
         ),
         (("dmh", 3), PolicyError, "policy: read 3; expected a policy, a rule's name, .*an object"),
         (("nowhere.json", "EDD"), InputError, "nowhere.json: no such layout"),

@@ -194,7 +194,7 @@ def test_traces_and_files(empty, run):
 
 def test_names_on_the_command_line(run):
     out = run(f"evaluate nearest --on dmh-train {NEAR} --trials 1").out
-    rows = [line.split()[1:] for line in out.splitlines()[2:4]]
+    rows = [line.split()[1:] for line in out.splitlines()[4:6]]
     assert rows[0][:8] == rows[1][:8]
     assert "a function with @acerl_np.rule" in run("evaluate own_rules:unmarked", 2).err
     told = run("evaluate no_such_module:x", 2).err.splitlines()[-1]

@@ -44,6 +44,7 @@ def test_two_tables_are_a_floor_in_any_order(tmp_path, separator):
                 {"a": "c", "b": "a"},
             ],
             "vehicles": [{"id": "v1", "start": "c"}, {"id": "v2", "start": "c"}],
+            "loads": "stay",
         }
     )
     assert found.layout == by_hand and found.layout.edges[0].length == 5.0

@@ -63,7 +63,7 @@ def test_others_are_refused_in_one_line():
 # Every declared option: its limits, and what its owner says of a value beside them
 
 TAKEN = {  # what Evolution reads before the fields do: None means a number drawn, or chosen
-    name: replace(field, optional=field.optional or name in ("population", "seed"))
+    name: replace(field, optional=field.optional or name in ("adapt", "population", "seed"))
     for name, field in OPTIONS.items()
     if name != "antithetic"
 }
@@ -96,7 +96,7 @@ LIMITS = {  # least and largest; "(": the least is too little itself
         generations 0 1e7  decisions 1 1e15  population 2 1e6  learning_rate 0 1e6  noise_std 1e-9 1e3
         noise_decay (0 1  noise_decay_every 1 1e7  noise_rank 1 1e3  cost_limit 0 1e9  p_f 0 1
         class_weights 1e-9 1e9  alpha_u 0 1e6  penalty 0 1e6  margin 0 1e9  records_per_member 1 1e5
-        perturb 0 1e6  synthetic 0 1  max_changes 0 1e3  beyond (0 1e6  waiting_weight 0 1e6
+        perturb 0 1e6  synthetic 0 1  max_changes 0 1e3  beyond (0 1e6  guard (0 1e6  waiting_weight 0 1e6
         hidden 1 4096  curve_every 0 1e7  curve_trials 1 1e5  horizon (0 1e15
     """,
     "Evolution": """
