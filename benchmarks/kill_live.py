@@ -71,7 +71,9 @@ def serve(log: Path, plain: bool, saves: bool) -> None:
         dispatcher = acerl_np.Dispatcher.recover(layout, policy, audit=log, state=known)
     else:
         commitment = "assignment" if plain else "pickup"
-        dispatcher = acerl_np.Dispatcher(layout, policy, audit=log, commitment=commitment)
+        dispatcher = acerl_np.Dispatcher(
+            layout, policy, audit=log, commitment=commitment, loads="return"
+        )
     print(json.dumps({"last": dispatcher.last_number}), flush=True)
     for n, row in enumerate(sys.stdin):
         message = json.loads(row)
