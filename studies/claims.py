@@ -57,17 +57,19 @@ CURVE_FIGURES = (
 
 
 class Verdict(NamedTuple):
-    """What stored results say of a claim: the verdict, its figures, p of its rank-sum tests, its seeds."""
+    """What stored results say of a claim: verdict, figures, p of its rank-sum tests, seeds, p of a level."""
 
     verdict: str
     figures: str
     tests: tuple[float, ...] = ()
     seeds: str = ""
+    level: float | None = None
 
     def show(self, threshold: float) -> list[str]:
         """Return it as text: verdict, p, how many tests come out, how many survive, seeds, figures."""
         if not self.tests:
-            return [self.verdict, "", "", "", self.seeds, self.figures]
+            p = "" if self.level is None else show_p(self.level)
+            return [self.verdict, p, "", "", self.seeds, self.figures]
         low, high = show_p(min(self.tests)), show_p(max(self.tests))
         clear = sum(p < SIGNIFICANT for p in self.tests)
         kept = sum(p <= threshold for p in self.tests)
@@ -237,7 +239,7 @@ def weigh_level(
     verdict = "does not hold" if (above if what == 2 else below) else "holds"
     if not below and not above:
         verdict = "met, but fitted" if claim.judge == "fitted" else "not told apart"
-    return Verdict(verdict, figures, (), f"{values.shape[2]} seeds")
+    return Verdict(verdict, figures, (), f"{values.shape[2]} seeds", p)
 
 
 def judge_level(stored: StoredStudy, claim: Claim) -> Verdict:
@@ -303,7 +305,7 @@ def judge_cells(stored: StoredStudy, claim: Claim) -> Verdict:
         f"{show_p(p)}), {sums[150]:.0f} if of 150"
     )
     sizes = f"{trials.shape[2]} trials a cell"
-    return Verdict("not told apart" if p >= SIGNIFICANT else "does not hold", figures, (), sizes)
+    return Verdict("not told apart" if p >= SIGNIFICANT else "does not hold", figures, (), sizes, p)
 
 
 def judge_noised_first(stored: StoredStudy, claim: Claim) -> Verdict:

@@ -215,8 +215,8 @@ def tabulate_claims(claims: Sequence[tuple[Claim, Verdict]], threshold: float) -
     tested = sum(bool(verdict.tests) for _, verdict in claims)
     parts = [
         f"{len(claims)} claims. {shown[:1].upper()}{shown[1:]}.",
-        f"{tested} claims rest on {len(p):,} rank-sum tests: {(p < SIGNIFICANT).sum()} have p below 0.05, "
-        f"about {SIGNIFICANT * len(p):.0f} would by chance alone, {(p <= threshold).sum()} survive.",
+        f"{tested} claims rest on {len(p):,} rank-sum tests: {(p < SIGNIFICANT).sum()} have p below 0.05 "
+        f"({SIGNIFICANT * len(p):.0f} would by chance alone); {(p <= threshold).sum()} survive correction.",
     ]
     for section in dict.fromkeys(claim.section for claim, _ in claims):
         lines: list[list[Cell]] = [

@@ -58,7 +58,9 @@ FOLDS = opt.CommandOption(
 RUN = (
     opt.SEED_OPTION.but(help=f"{opt.SEED_OPTION.help} (default: 0)", default=None),
     opt.CommandOption(
-        "--seeds FIRST:LAST", "a training for each seed, 0:5 for 0 to 4; continues what was stopped"
+        "--seeds FIRST:LAST",
+        "a training for each seed, 0:5 for 0 to 4, in seedN (trials: trials.npz), and summary.csv; continues "
+        "what was stopped",
     ),
     opt.TRIALS.but(
         help="episodes for each record in tables, 0 for none", kind=Field(int, 0, 1_000_000)
