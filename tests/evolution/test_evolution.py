@@ -126,7 +126,7 @@ def test_any_shapes_and_any_results(n, options, data):
         before = evolution.mean
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            report = evolution.tell(returns, costs, ids)
+            report = evolution.tell(returns, costs, ids, minimise=False)
         good = np.isfinite(returns) & np.isfinite(costs)
         assert report.failed == evolution.failed == population - good.sum()
         assert report.generation == evolution.generation == generation + 1

@@ -334,7 +334,7 @@ def test_who_is_planned_anew_keeps_its_load():
 
 
 def test_a_breakdown_holds_the_lane_until_the_repair_is_told():
-    dispatcher = cross("A")
+    dispatcher = cross("A", loads="return")
     guess = find_repair_ticks(dispatcher._floor, 0)
     dispatcher.feed(E.VehicleBroke(15.0, "v0"))  # 2 s beyond b; it drives on at 16 + guess, from 14
     left = 15 + guess + 1 + 8

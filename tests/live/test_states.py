@@ -313,7 +313,7 @@ def test_a_closed_edge_is_as_none_until_it_is_opened(tmp_path, traffic):
     for event in (E.EdgeClosed, "E", "B"), (E.EdgeOpened, "C", "B"), (E.EdgeClosed, "A", "E"):
         with pytest.raises(EventError):
             live.feed(event[0](5.0, *event[1:]))
-    live.feed(E.VehicleAdded(5.0, "n", "D"))
+    live.feed(E.VehicleAdded(5.0, "n", layout.vehicles[0].start))
     live.save(saved)
     live.feed(E.EdgeOpened(6.0, "E", "B"))
     assert live.tasks()["x"].state == T.WAITING and live.closed == (("A", "B"),)

@@ -194,7 +194,7 @@ def test_a_verdict_on_shifts_has_what_a_plant_asks_about():
         assert {row.trials.makespan.shape for row in day.rows} == {(20, 1)}
         assert len({*day.rows[0].trials.value.ravel()}) > 10
         assert day.rows[0].find_worst() >= own.find_worst() > 0.0
-        assert day.sentence(verdict.goal) in verdict.sentence()
+        assert day.sentence(verdict.goal) in verdict.headline
     # What there is no time for is left out, and said.
     verdict = judge(POLICY, training, unseen, Playing(1, goal=goal), patience=0.0)
     assert not verdict.bad_days

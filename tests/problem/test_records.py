@@ -258,14 +258,14 @@ def test_commands_take_breakdowns(empty, run):
         more = f"--layout floor.json {broken}"
         assert f"{makespan}.0" in run(f"evaluate FCFS --on tasks.csv {more}").out
         replayed = run(f"replay tasks.csv --past past.csv {more} --force").out
-        assert f" {makespan}.0/" in replayed
+        assert f"makespan {makespan}.0 s" in replayed
         [row] = json.loads(run(f"records check tasks.csv {more} --format json").out)
         assert row["fleet_time_s"] == 40 - repairs
         load = f"offered load {(0 + 10 + 10) / (40 - repairs):.2f} "
         assert load in run(f"floor check floor.json --on tasks.csv {broken}").out
     if JIT:  # a search in plain Python takes minutes
         assert " 20.0 " in run(f"policy bound tasks.csv --cost-limit 90 --effort 0.001 {more}").out
-    words = "--generations 1 --set population=2 --set hidden=2 --quiet"
+    words = "--generations 1 --set population=2 --set hidden=2 --quiet --details"
     more, resume = "--layout floor.json --breakdowns late.csv", "train --resume run/run.npz --quiet"
     assert " 52.0 " in run(f"train tasks.csv tasks2.csv {words} --trials 1 --out run {more}").out
     run(f"{resume} tasks.csv tasks2.csv {more}")
