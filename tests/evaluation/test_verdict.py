@@ -518,7 +518,6 @@ def test_a_verdict_on_shifts_has_rows_and_bad_days():
 
 
 @needs_jit
-@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["makespan", "late"])
 def test_what_a_verdict_says_is_true_of_further_records(objective):
     floor, how = acerl_np.load_layout("dmh"), {"rate": 80.0, "slack": 2.0}
