@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from acerl_np.evaluation.metrics import Difference, compare_paired
-from acerl_np.evaluation.verdict import Verdict, show_time
+from acerl_np.evaluation.verdict import SHOWN, Verdict, show_time
 from acerl_np.evaluation.whatif import NEAREST
 from acerl_np.problem.goal import Goal, read_objective
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
 
 CLAIMS = {
-    "late": ("{} % of tasks late", "{} %", 100.0),
-    "tardiness": ("mean tardiness {} s", "{} s", 1.0),
-    "waiting": ("mean waiting {} s", "{} s", 1.0),
-    "empty": ("{} % of the metres driven empty", "{} %", 100.0),
-    "makespan": ("makespan {} s", "{} s", 1.0),
-    "worst": ("the latest task {} s late", "{} s", 1.0),
+    "late": ("{} % of tasks late", "{} %"),
+    "tardiness": ("mean tardiness {} s", "{} s"),
+    "waiting": ("mean waiting {} s", "{} s"),
+    "empty": ("{} % of the metres driven empty", "{} %"),
+    "makespan": ("makespan {} s", "{} s"),
+    "worst": ("the latest task {} s late", "{} s"),
 }
-"""How each measure is told of the policy and of the other, and its unit in that of `Trials`."""
+"""How each measure is told of the policy and of the other."""
 
 LONGER, LEAST_LONGER = 1.5, 60.0
 """How many times as long, and how many s longer, a longest delay is than that of the rule if it is told."""
@@ -32,8 +32,8 @@ def claim(goal: Goal, own: Trials, other: Trials, name: str, change: Difference)
     """Return the means of two policies by the measure of the objective that has changed as the whole has."""
     measures = () if goal.own else read_objective(goal.objective)
     for measure in (x for x in CLAIMS if x in measures):
-        first, second, unit = CLAIMS[measure]
-        values = [trials.mean(measure) * unit for trials in (own, other)]
+        first, second = CLAIMS[measure]
+        values = [trials.mean(measure) * SHOWN[measure][2] for trials in (own, other)]
         if len(measures) == 1 or change.sign in (0, None, compare_paired(*values).sign):
             shown = [f"{x.mean():.1f}" for x in values]
             return f"{first.format(shown[0])} instead of {second.format(shown[1])} ({name})"
@@ -77,10 +77,8 @@ def write_comparison(labels: Sequence[str], results: Sequence[Trials]) -> str:
         first = f"{' and '.join(over)} over the limit, {own.goal.cost} below {own.goal.limit}"
     n, told = len(own.instances), claim(own.goal, own, best, other, change)
     lines = [f"{first}: {told}, on {n} record{'s' * (n > 1)}."]
-    latest, usual = float(own.worst.max()), float(best.worst.max())
-    if latest > max(LONGER * usual, usual + LEAST_LONGER):
-        shown = f"up to {show_time(latest)} late, with {other} {show_time(usual)}"
-        lines.append(f"Careful: single tasks are {shown}.")
+    if told := _tell_longer(float(own.worst.max()), float(best.worst.max()), other):
+        lines.append(f"Careful: {told}.")
     return " ".join(lines)
 
 
@@ -92,6 +90,13 @@ def _show_place(verdict: Verdict) -> str:
     return f"{some} ({verdict.n_folds} folds)" if verdict.n_folds > 1 else some
 
 
+def _tell_longer(latest: float, usual: float, name: str) -> str:
+    """Say that single tasks are far later, s, than with the rule of a name; nothing if they are not."""
+    if not latest > max(LONGER * usual, usual + LEAST_LONGER):
+        return ""
+    return f"single tasks are up to {show_time(latest)} late, with {name} {show_time(usual)}"
+
+
 def _warn(verdict: Verdict) -> Iterator[str]:
     """Give the worst of the days on which the policy leaves a task far later than `nearest`, if any."""
     near = next((row for row in verdict.rows if NEAREST in row.label.split(" or ")), None)
@@ -99,11 +104,8 @@ def _warn(verdict: Verdict) -> Iterator[str]:
     days += [(f" with {day.label}", day.rows[0], day.rows[1]) for day in verdict.bad_days]
     worst = -math.inf, ""
     for label, own, other in days:
-        latest, usual = own.find_worst(), other.find_worst()
-        if latest > max(LONGER * usual, usual + LEAST_LONGER):
-            told = (
-                f"single tasks are up to {show_time(latest)} late, with nearest {show_time(usual)}"
-            )
+        latest = own.find_worst()
+        if told := _tell_longer(latest, other.find_worst(), NEAREST):
             worst = max(worst, (latest, f"Careful:{label} {told}."))
     if worst[1]:
         yield worst[1]

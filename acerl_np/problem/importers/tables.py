@@ -82,15 +82,16 @@ def import_tables(paths: Sequence[str | os.PathLike[str]]) -> tuple[dict[str, An
 
 
 def _read_sites(path: str, table: source.Table) -> list[dict[str, Any]]:
-    sites: list[dict[str, Any]] = []
+    sites: dict[str, dict[str, Any]] = {}
     with source.name_file(path):
         for row, place in zip(table.rows, table.places, strict=True):
             name = row["site"].strip()
-            if name in (site["id"] for site in sites):
+            if name in sites:
                 raise RecordError(f"{place}: site: '{name}' again; expected each site once")
             x, y = (_read_number(row, key, place) for key in ("x", "y"))
-            sites.append({"id": name, "x": x, "y": y, "kind": (row.get("kind") or "").strip()})
-    return sites
+            kind = (row.get("kind") or "").strip()
+            sites[name] = {"id": name, "x": x, "y": y, "kind": kind}
+    return list(sites.values())
 
 
 def _read_paths(path: str, table: source.Table, sites: set[str]) -> list[dict[str, Any]]:
