@@ -118,9 +118,7 @@ class pyTaskScheduler:  # noqa: N801
         ways = [routes.distance[index[a], index[b]] for a, b in pairwise(stops)]
         end = next((stop for stop in reversed(stops) if stop != stops[0]), None)
         if end is None:  # all in one place; the dispatcher wants two
-            end = str(
-                self.dispatcher.layout.sites[routes.distance[index[stops[0]]].argsort()[1]].id
-            )
+            end = self.dispatcher.layout.sites[routes.distance[index[stops[0]]].argsort()[1]].id
         ticks = self.env.max_counter
         more = max(0.0, sum(ways) - routes.distance[index[stops[0]], index[end]]) * ticks
         due = DUE * (sum(ways) + 1) * ticks

@@ -295,7 +295,7 @@ def list_known(seats: Sequence[Seat], records: Sequence[Instance]) -> list[str]:
     lines = []
     for label, policy in seats:
         origin = getattr(policy, "origin", None)
-        known = [] if origin is None else [item.content_hash for item in origin.records]
+        known = () if origin is None else {item.content_hash for item in origin.records}
         n = sum(record.content_hash in known for record in records)
         if n:
             lines.append(f"{label}: trained on {n} of these records; others would tell more of it.")
