@@ -63,6 +63,25 @@ BUDGET = 0.002
 """s per decision of a lookahead, the paper's limit."""
 
 
+def _fit_layout(
+    layout: Layout | str | os.PathLike[str],
+    policy: BasePolicy | str,
+    commitment: str | None,
+    max_changes: int | None,
+) -> Layout:
+    """Return the layout with the commitment that is told, else with that of the policy."""
+    if isinstance(layout, str | os.PathLike):
+        layout = load_layout(layout)
+    if not isinstance(layout, Layout):
+        refuse("layout", layout, "a Layout or its file")
+    if not isinstance(policy, str) and policy.commitment is not None:
+        layout = layout.with_commitment(policy.commitment, policy.max_changes)
+    if commitment is None and max_changes is None:
+        return layout
+    most = layout.max_changes if max_changes is None else max_changes
+    return layout.with_commitment(commitment or layout.commitment, most)
+
+
 @exclusive_all
 class Dispatcher(CopiedWhole):
     """Assign waiting tasks to free vehicles as events come in, and send others to charge or park.
@@ -175,29 +194,18 @@ class Dispatcher(CopiedWhole):
         loads: str = "stay",
     ) -> None:
         self._use = Exclusive("dispatcher")
-        if isinstance(layout, str | os.PathLike):
-            layout = load_layout(layout)
-        if not isinstance(layout, Layout):
-            refuse("layout", layout, "a Layout or its file")
         policy = as_decider(policy)
         policy = policy.name if isinstance(policy, RulePolicy) else policy
         self.policy = policy
-        self.greedy = bool(greedy)
+        self.greedy, self.explain = bool(greedy), bool(explain)
         self.seed = check_seed(seed)
-        self.explain = bool(explain)
         times = {"budget": budget, "start": start, "lateness": lateness, "ahead": ahead}
         self.budget, start, self.lateness, self.ahead = (
             SECONDS[name].read(name, time, InputError) for name, time in times.items()
         )
-        if not isinstance(policy, str) and policy.commitment is not None:
-            layout = layout.with_commitment(policy.commitment, policy.max_changes)
-        if commitment is not None or max_changes is not None:
-            most = layout.max_changes if max_changes is None else max_changes
-            layout = layout.with_commitment(commitment or layout.commitment, most)
+        layout = _fit_layout(layout, policy, commitment, max_changes).with_loads(loads)
         self.commitment, self.max_changes = layout.commitment, layout.max_changes
-        self.parks, self.charges = bool(parks), bool(charges)
-        layout = layout.with_loads(loads)
-        self.loads = layout.loads
+        self.parks, self.charges, self.loads = bool(parks), bool(charges), layout.loads
         if not isinstance(policy, str):
             policy.check_layout(layout, "dispatcher")
             warn_of_difference(policy, [("dispatcher", layout)])

@@ -146,11 +146,7 @@ def draw_shift(
     names: list[str] = []
     after: list[str] = []
     for tasks in takts:
-        at = np.arange(max(1, round(demand * len(tasks)))) / demand
-        which = np.minimum(at.astype(int), len(tasks) - 1)
-        gaps = np.diff(record.arrival[tasks])
-        gaps = np.minimum(np.append(gaps, np.inf), np.median(gaps))  # none comes within a break
-        moments = record.arrival[tasks[which]] + (at - which) * gaps[which]
+        which, moments = _speed_up(record.arrival[tasks], demand)
         taken.append(tasks[which])
         arrivals.append(np.floor(moments) if is_whole else moments)
         copies = np.arange(len(which)) - np.searchsorted(which, which)
@@ -179,6 +175,15 @@ def draw_shift(
     columns: dict[str, Any] = {name: getattr(record, name)[rows] for name in COLUMNS}
     columns |= {"tasks": names, "arrival": np.concatenate(arrivals), "after": after}
     return make_instance(f"{record.name} x {demand:g}", record.layout, columns, record.epoch)[0]
+
+
+def _speed_up(arrival: np.ndarray, demand: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return which tasks of a takt come when it is `demand` times as fast, and when; breaks stay."""
+    at = np.arange(max(1, round(demand * len(arrival)))) / demand
+    which = np.minimum(at.astype(int), len(arrival) - 1)
+    gaps = np.diff(arrival)
+    gaps = np.minimum(np.append(gaps, np.inf), np.median(gaps))  # none comes within a break
+    return which, arrival[which] + (at - which) * gaps[which]
 
 
 def _rank_bursts(record: Instance, bursts: list[np.ndarray], key: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -120,39 +121,50 @@ def examine_record(
         instances = []
         for n, part in enumerate(parts):
             own = [k for k in np.flatnonzero(which == n).tolist() if k not in repeated]
-            tasks: dict[str, Any] = {x: [column[k] for k in own] for x, column in columns.items()}
-            if part.zero:  # to the microsecond, as moments are
-                tasks["arrival"] = np.round(np.array(tasks["arrival"]) - part.zero, 6) + 0.0
-            zero = None if epoch is None else epoch + timedelta(seconds=part.zero)
-            if zero is not None and part.ahead:
-                clock = zero.utcoffset() or timedelta()
-                zero = zero.astimezone(timezone(clock + timedelta(seconds=part.ahead)))
+            tasks = {x: [column[k] for k in own] for x, column in columns.items()}
             called = "-".join(filter(None, (name, part.name)))
-            instance, order = make_instance(called, layout, tasks, zero)
+            instance, order = _make_part(called, layout, tasks, part, epoch)
             if servable:
                 instance.check_servable([places[own[k]] for k in order])
             instances.append(instance)
         # What follows another may lack an arrival, what is never due has no expiry.
         timed = np.isinf(columns["expiry"]) + 2 * (roots != np.arange(len(roots)))
         first = int(timed.argmin())
-        row = {name: text.strip() for name, text in table.rows[kept[first]].items()}
-        if export.due is not None and not row.get("expiry_time"):
-            row["expiry_time"], forms[1] = f"{export.due:g}", "--due"
         arrival = columns["arrival"][first] - parts[which[first]].zero
-        reading = Reading(
-            table,
-            forms[0],
-            forms[1],
-            (row["task"], row["arrival_time"], row["expiry_time"]),
-            (float(arrival), float(columns["expiry"][first])),
-            tuple(faults),
-            n_rows,
-            tuple(rolled),
-        )
+        seconds = float(arrival), float(columns["expiry"][first])
+        shown_row, (arrivals, expiries) = _show_row(table.rows[kept[first]], export, forms)
+        told = tuple(faults), n_rows, tuple(rolled)
+        reading = Reading(table, arrivals, expiries, shown_row, seconds, *told)
     if faults:
         warning = RecordWarning(shown, (), reading.faults, n_rows)
         warnings.warn(warning, stacklevel=stacklevel + 1)
     return instances, reading
+
+
+def _show_row(
+    row: Mapping[str, str], export: Export, forms: Sequence[str]
+) -> tuple[tuple[str, str, str], tuple[str, str]]:
+    """Return task, arrival and expiry as a row has them, and what both times were read as."""
+    arrivals, expiries = forms
+    task, arrival, expiry = (
+        row.get(name, "").strip() for name in ("task", "arrival_time", "expiry_time")
+    )
+    if export.due is not None and not expiry:
+        expiry, expiries = f"{export.due:g}", "--due"
+    return (task, arrival, expiry), (arrivals, expiries)
+
+
+def _make_part(
+    name: str, layout: Layout, tasks: dict[str, Any], part: Part, epoch: datetime | None
+) -> tuple[Instance, np.ndarray]:
+    """Return a part of a table as a record, and the order of its tasks; its time zero is the part's."""
+    if part.zero:  # to the microsecond, as moments are
+        tasks["arrival"] = np.round(np.array(tasks["arrival"]) - part.zero, 6) + 0.0
+    zero = None if epoch is None else epoch + timedelta(seconds=part.zero)
+    if zero is not None and part.ahead:
+        clock = zero.utcoffset() or timedelta()
+        zero = zero.astimezone(timezone(clock + timedelta(seconds=part.ahead)))
+    return make_instance(name, layout, tasks, zero)
 
 
 def name_columns(path: FilePath, export: Export) -> tuple[Export, Lines]:

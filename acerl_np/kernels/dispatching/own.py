@@ -9,7 +9,8 @@ import numpy as np
 
 from acerl_np.kernels.core.random import draw_uniform
 from acerl_np.kernels.core.state import Problem
-from acerl_np.kernels.dispatching.drawn import RANDOM, choose_vehicle
+from acerl_np.kernels.dispatching.baselines import OVERDUE
+from acerl_np.kernels.dispatching.drawn import choose_vehicle
 from acerl_np.kernels.dispatching.floor import (
     Floor,
     Rows,
@@ -22,7 +23,7 @@ from acerl_np.kernels.motion.offers import find_priority, is_free, is_offered
 from acerl_np.support.callbacks import N_WORDS, call_own
 from acerl_np.support.compiled import compile_inner, inner_kernel
 
-OWN = np.int64(RANDOM + 8)
+OWN = np.int64(OVERDUE + 1)
 """In place of a rule's number where a user's rule has chosen."""
 
 
