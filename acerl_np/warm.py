@@ -9,7 +9,9 @@ import numpy as np
 
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.trials import evaluate_policy
+from acerl_np.live.dispatcher import Dispatcher
 from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.general import make_general
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.own import rule
 from acerl_np.problem.instance import Instance
@@ -26,16 +28,18 @@ from acerl_np.training.config import Config
 __all__ = ["PARTS", "warm_up"]
 
 
+LAYOUT = Layout(
+    "two sites",
+    (Site("a", 0.0, 0.0), Site("b", 1.0, 0.0)),
+    (Edge("a", "b", 1.0),),
+    (Vehicle("v", "a"),),
+    task_slots=1,
+)
+
+
 def _make_instance(expiry: float = 9.0) -> Instance:
-    layout = Layout(
-        "two sites",
-        (Site("a", 0.0, 0.0), Site("b", 1.0, 0.0)),
-        (Edge("a", "b", 1.0),),
-        (Vehicle("v", "a"),),
-        task_slots=1,
-    )
     row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": expiry}
-    return Instance.from_rows("one task", layout, [row])
+    return Instance.from_rows("one task", LAYOUT, [row])
 
 
 def _play(policy: AnyPolicy | Lookahead | str) -> None:
@@ -68,6 +72,11 @@ def _play_own() -> None:
     _play(Lookahead(own, history=_make_instance(8.0), futures=1))
 
 
+def _dispatch() -> None:
+    for policy in ("nearest", make_general("late")):
+        Dispatcher(LAYOUT, policy)
+
+
 PARTS: dict[str, Callable[[], object]] = {
     "training": lambda: _train(Config(generations=1, population=2, hidden=(2,))),
     "best": lambda: _train(Config.preset("best", decisions=1, records_per_member=2)),
@@ -78,6 +87,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "search": _search,
     "lookahead": lambda: _play(Lookahead("STD", history=_make_instance(8.0), futures=1)),
     "own": _play_own,
+    "dispatcher": _dispatch,
 }
 """What can be compiled ahead: most users need "training" alone, which does not wait for the others."""
 
@@ -102,8 +112,8 @@ def warm_up(part: str = "training") -> None:
     part : str
         "training": of networks, and their trials; "best": of index functions, as that preset has it;
         "simulator"; "rules"; "baselines"; "replay": past assignments; "search": hindsight; "lookahead": of a
-        rule; "own": what rules of users need,
-        and lookahead over them. Another base of a lookahead is compiled when it is first used.
+        rule; "own": what rules of users need, and lookahead over them; "dispatcher": of rules and index
+        policies. Another base of a lookahead is compiled when it is first used.
 
     Raises
     ------

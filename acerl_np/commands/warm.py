@@ -13,7 +13,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Compile what commands need, so that their first use does not wait.
 
     Parts: training (networks), best (index policies), rules, baselines, lookahead, search (policy bound),
-    replay (past assignments), own (rules of yours), simulator (your own programs).
+    replay (past assignments), own (rules of yours), simulator (your own programs), dispatcher (serve).
 
     Examples
     --------
