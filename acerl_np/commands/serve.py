@@ -137,6 +137,11 @@ def run(arguments: argparse.Namespace) -> int:
     wall = clock == "wall"
     token = "" if arguments.token_file is None else read_token(arguments.token_file)
     origin = "" if arguments.origin is None else read_origin(arguments.origin)
+    for option, value in (("--token-file", token), ("--origin", origin)):
+        if value and address is None:
+            raise InputError(f"{option}: without --http, where it does nothing; expected both")
+    if origin and not token:
+        say(f"--origin without --token-file: everyone who reaches {origin} may dispatch")
     with ExitStack() as kept:
         listening = None
         if address is not None:

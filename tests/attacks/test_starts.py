@@ -58,6 +58,9 @@ def test_a_port_in_use_is_found_before_anything_is_written(empty, run):
         port = taken.getsockname()[1]
         words = f"serve nearest --layout dmh --log day.jsonl --http 127.0.0.1:{port}"
         assert "cannot listen" in run(words, 2).err
+        err = run(f"{words} --origin https://plant.example", 2).err
+        assert "--token-file: everyone" in err and "cannot listen" in err
+    assert "without --http" in run("serve --layout dmh --origin https://plant.example", 2).err
     for words in ("1" * 5000, "1.5", "\u0663"):
         assert "expected HOST:PORT" in run(f"serve --layout dmh --http 127.0.0.1:{words}", 2).err
     assert "--clock: read wall:x" in run("serve --layout dmh --clock wall:x", 2).err
