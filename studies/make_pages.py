@@ -723,37 +723,45 @@ def read_shares(stored: StoredStudy) -> Measures:
 
 
 def tabulate_ratios(stored: StoredStudy) -> str:
-    """Return policies' late share over that of others: geometric means over floors, by seed."""
+    """Return policies' late share over that of others: geometric means over cases, 95 % intervals."""
     shares = read_shares(stored)
     judges = list(dict.fromkeys(judge for judge, _, _ in shares))
     judges = [x for x in judges if shares[x, "nearest", "0"][:, 0].mean() > LEAST_LATE]
-    seeds = sorted({seed for _, policy, seed in shares if policy == "general"})
+    seeds = sorted({seed for _, policy, seed in shares if policy == GENERAL})
     others = "nearest", "best baseline", "own training", "own training, objective"
 
-    def find(policy: str, judge: str, seed: str, column: int) -> float:
-        names = BASELINES if policy == "best baseline" else [policy]
-        known = (shares.get((judge, x, seed), shares.get((judge, x, "0"))) for x in names)
-        return min((own[:, column].mean() for own in known if own is not None), default=np.nan)
+    def divide(policy: str, cases: Sequence[str], seeds: Sequence[str], other: str) -> np.ndarray:
+        """Return the logarithms of the ratios, ndarray(float64, (n_seeds, n_cases))."""
+        name, _, what = other.partition(", ")
+        names = BASELINES if name == "best baseline" else [name]
+
+        def find(judge: str, name: str, seed: str) -> float:
+            own = shares.get((judge, name, seed), np.full((1, 2), np.nan))
+            return float(np.log(own[:, int(bool(what))].mean() + LITTLE))
+
+        return np.array(
+            [
+                [find(x, policy, seed) - min(find(x, rule, "0") for rule in names) for x in cases]
+                for seed in seeds
+            ]
+        )
 
     lines: list[list[Cell]] = []
-    for policy in (GENERAL, general.BARE, general.PAIRS, general.LEFT):
-        line: list[Cell] = [policy]
-        for other in others:
-            name, _, column = other.partition(", ")
-            ratios = np.array(
-                [
-                    [
-                        (find(policy, judge, seed, int(bool(column))) + LITTLE)
-                        / (find(name, judge, seed, int(bool(column))) + LITTLE)
-                        for judge in judges
-                    ]
-                    for seed in seeds
-                ]
-            )
-            means = np.exp(np.nanmean(np.log(ratios), axis=1))
-            line.append(f"{means.mean():.2f} ({means.min():.2f} to {means.max():.2f})")
-        lines.append(line)
-    return render_table(["policy", *(f"of {other}" for other in others)], lines, "markdown")
+    trained = (*((x, x, seeds) for x in (GENERAL, general.BARE, general.PAIRS, general.LEFT)),)
+    for where, family in (("the family that trained", True), ("plants", False)):
+        cases = [judge for judge in judges if judge.startswith("family") == family]
+        for label, policy, own in ((general.SHIPPED, GENERAL, seeds[:1]), *trained):
+            line: list[Cell] = [where, len(cases), label]
+            for other in others:
+                by_case = divide(policy, cases, own, other).mean(axis=0)
+                width = standard_error(by_case) * stats.t.ppf(0.975, len(cases) - 1)
+                low, mean, high = np.exp(by_case.mean() + width * np.array([-1.0, 0.0, 1.0]))
+                line.append(f"{mean:.2f} ({low:.2f} to {high:.2f})")
+            each = np.exp(divide(policy, cases, own, "own training").mean(axis=1))
+            if np.isfinite(each).all():
+                lines.append([*line, ", ".join(f"{x:.2f}" for x in each)])
+    header = ["judged on", "cases", "policy", *(f"of {other}" for other in others)]
+    return render_table([*header, "each training, of own training"], lines, "markdown")
 
 
 def read_beyond(stored: StoredStudy) -> dict[tuple[str, ...], np.ndarray]:
