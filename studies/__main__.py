@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from acerl_np.commands.main import GLOBAL, run_program, sort_words
 from acerl_np.commands.shared import options as opt
-from studies import baselines, checks, commands, exact, job_shops, make_pages, rival_settings
+from studies import baselines, commands, exact, job_shops, make_pages
 from studies.rivals import command
 
 
@@ -27,10 +27,7 @@ def build_parser() -> opt.Parser:
         "exact": opt.Action(exact.run, exact.OPTIONS),
         "job-shops": opt.Action(job_shops.run, job_shops.OPTIONS),
         "pages": opt.Action(make_pages.run, make_pages.OPTIONS),
-        "checks": opt.Action(checks.run, checks.OPTIONS),
         "baselines": opt.Action(baselines.run, baselines.OPTIONS),
-        "noise": opt.Action(checks.run_noise, checks.OPTIONS),
-        "rival-settings": opt.Action(rival_settings.run, rival_settings.OPTIONS),
     }
     opt.add_actions(parser, {**commands.list_actions(), **more}, "command")
     return parser

@@ -181,6 +181,14 @@ def play(
     return makespan, milliseconds
 
 
+def finish(
+    name: str, found: Iterable[Sequence[Run]], *, known: bool
+) -> tuple[dict[str, str], list[StudyTable]]:
+    """Return the contents of files, and tables."""
+    joined = join_runs(run for own in found for run in own)
+    return {f"{name}.csv": write_runs(joined)}, tables(name, joined, known=known)
+
+
 def join_runs(runs: Iterable[Run]) -> list[Run]:
     """Return one run of each policy, regime and seed, whose parts were of different instances."""
     joined: dict[tuple[str, str, int], Run] = {}

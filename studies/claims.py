@@ -25,12 +25,13 @@ from studies.ablation import RANKINGS, SAMPLERS
 from studies.comparison import DRAWS, NOISED
 from studies.rivals.training import ALGORITHMS
 from studies.statistics import SIGNIFICANT, compare_ranks, measure_gain, predict_means
-from studies.stored import StoredStudy, read_table
+from studies.stored import StoredStudy, gather, read_table
 from studies.study_tables import (
     RULE_ROWS,
     Measured,
     Pair,
     find_peer_values,
+    find_printed,
     join_rows,
     score,
     show_mark,
@@ -125,12 +126,10 @@ def read_claims() -> list[Claim]:
     return found
 
 
-def show(row: Measured, what: int) -> str:
+def show(row: Measured, what: int, *, units: bool = True) -> str:
     """Return mean and standard deviation over the seeds: of makespan (0), tardiness (1) or share kept (2)."""
-    values = row.by_seed()[what]
-    return (
-        f"{show_spread(values, 0 if what == 2 else 1, share=what == 2)} {'%' if what == 2 else 's'}"
-    )
+    digits, share, unit = (0, True, " %") if what == 2 else (1, False, " s")
+    return f"{show_spread(row.by_seed()[what], digits, share=share)}{unit if units else ''}"
 
 
 def say_part(held: int, n: int, none: str) -> str:
@@ -252,8 +251,7 @@ def judge_level(stored: StoredStudy, claim: Claim) -> Verdict:
 
 def find_level(table: str, label: str, what: int) -> float:
     """Return what the paper prints: mean makespan (0), tardiness (1), s, or the share kept (2)."""
-    paper = find_row(table, label)
-    assert paper is not None
+    paper = find_printed(table, label)
     return paper.p if what == 2 else float(np.mean([x[what] for x in paper.cells.values()]))
 
 
@@ -292,8 +290,7 @@ def judge_cells(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge whether rules come to the printed means of each record: a chi-squared test at 5 %."""
     rows, sums = stored.rows_of(claim.study, claim.suite), {30: 0.0, 150: 0.0}
     for label in claim.others:
-        paper, row = find_row(claim.table, label), rows[label]
-        assert paper is not None
+        paper, row = find_printed(claim.table, label), rows[label]
         cells = np.array([x[:2] for x in paper.cells.values()]).T
         trials = np.array([row.makespan, row.tardiness]).reshape(2, len(cells[0]), -1)
         for n in sums:
@@ -478,15 +475,12 @@ def read_curves(stored: StoredStudy) -> dict[str, dict[int, np.ndarray]]:
 
     The last axis: decisions, makespan (s), tardiness (s), share within the limit.
     """
-    found: dict[str, dict[int, list[list[float]]]] = {}
-    for line in read_table(stored.folder, "comparison", "curves"):
-        values = [float(line[name]) for name in ("decisions", "makespan", "tardiness", "satisfied")]
-        found.setdefault(line["row"], {}).setdefault(int(line["seed"]), []).append(values)
-    n = len(load_suite("dmh-train"))
-    return {
-        row: {seed: np.array(lines).reshape(-1, n, 4) for seed, lines in seeds.items()}
-        for row, seeds in found.items()
-    }
+    lines = read_table(stored.folder, "comparison", "curves")
+    looks = gather(lines, "row seed", "decisions makespan tardiness satisfied")
+    n, found = len(load_suite("dmh-train")), dict[str, dict[int, np.ndarray]]()
+    for (row, seed), own in looks.items():
+        found.setdefault(row, {})[int(seed)] = own.reshape(-1, n, 4)
+    return found
 
 
 def measure_curves(looks: np.ndarray) -> tuple[float, float, float]:

@@ -19,10 +19,10 @@ Every finished training is kept in --out, so an interrupted study goes on where 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +35,21 @@ from acerl_np.problem.bundled import load_layout
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 from acerl_np.support.files import write_atomically
-from acerl_np.support.report import clear_cell, render_data, render_json
+from acerl_np.support.report import DATA_FORMATS, clear_cell, render_data, render_json
 from acerl_np.support.team import lead
 from acerl_np.support.workers import count_cores
 from acerl_np.training.config import Config
 from studies import (
     ablation,
     bilge_ulusoy,
+    checks,
     comparison,
     general,
     generalisation,
     learning,
     leave_one_out,
+    noise,
+    rival_settings,
     robustness,
 )
 from studies.rivals.training import ALGORITHMS
@@ -64,24 +67,38 @@ STUDIES = {
     "generalisation": "index policies: settings, features, budgets, lookahead, records left out, fresh days",
     "bilge-ulusoy": "job shops with known optima: hindsight, rules, policies, lookahead; not of the paper",
     "general": "the policy general: trained on random floors, judged on others; makes its weights",
+    "checks": "what figures were seen before it was chosen, by fresh seeds; 5 rows",
+    "noise": "noise of low rank beside full noise, by fresh seeds; 6 rows",
+    "rival-settings": "a search on the training records for what nobody says of the learners; 40 rows",
 }
 
-TRAININGS = {"learning": 10, "generalisation": 10, "bilge-ulusoy": 10, "general": 5}
+TRAININGS = {
+    **{"learning": 10, "generalisation": 10, "bilge-ulusoy": 10, "general": 5},
+    "rival-settings": 2,
+}
 """Of a row, where there are fewer than in the paper's studies."""
 
-WITH_RIVALS = ("comparison", "robustness", "leave-one-out", "all")
-"""Studies that train the compared learners, too."""
+SEARCHED = rival_settings.NAME
+RIVALS = {
+    **{"comparison": "all", "robustness": "all", "leave-one-out": "none", "all": "all"},
+    SEARCHED: ",".join(rival_settings.CANDIDATES),
+}
+"""Which compared learners a study trains unless told otherwise; the others train none."""
 
 RUN = re.compile(r".+-[0-9a-f]{12}\.npz")
 """Names of kept trainings."""
 
 YARDSTICK, GENERAL = "bilge-ulusoy", "general"
 
-MODULES = {
-    x.NAME: x for x in (comparison, robustness, leave_one_out, ablation, learning, generalisation)
-}
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
+SHOWN = {
+    x.NAME: x for x in (comparison, robustness, leave_one_out, ablation, learning, generalisation)
+}
+"""Studies whose tables stand on pages."""
+STORED = {**SHOWN, checks.NAME: checks, noise.NAME: noise}
+"""Studies whose trials are stored."""
+MODULES = {**STORED, SEARCHED: rival_settings}
 
 
 def list_options(study: str) -> opt.Options:
@@ -92,9 +109,14 @@ def list_options(study: str) -> opt.Options:
         Field(int, 1, 1000),
         default=TRAININGS.get(study, 20),
     )
-    what = "fewer generations, for a quick look (default: 128)"
-    running = [seeds, opt.CommandOption("--generations N", what, Field(int, 1, 1_000_000))]
-    play, records = list[opt.CommandOption](), list[opt.CommandOption]()
+    play, records, running = list[opt.CommandOption](), list[opt.CommandOption](), [seeds]
+    if study not in (YARDSTICK, GENERAL):
+        running.append(
+            opt.TRIALS.but(help="episodes per instance and seed", kind=Field(int, 1, 100_000))
+        )
+    if study != SEARCHED:
+        what = "fewer generations, for a quick look (default: 128)"
+        running.append(opt.CommandOption("--generations N", what, Field(int, 1, 1_000_000)))
     if study == YARDSTICK:
         file = "other instances in the form of bilge-ulusoy.json; gaps are then to what hindsight finds"
         records.append(opt.CommandOption("--file FILE.json", file))
@@ -102,21 +124,16 @@ def list_options(study: str) -> opt.Options:
     elif study == GENERAL:
         what = "floors of your own that judge, too: layouts whose sites say who sends what, as for shifts"
         records.append(opt.CommandOption("--floors LAYOUTS", what, opt.NAMES))
-    else:
-        running.insert(
-            1, opt.TRIALS.but(help="episodes per instance and seed", kind=Field(int, 1, 100_000))
-        )
-    if study in WITH_RIVALS:
+    if study in RIVALS:
         names = "compared learners to train as well, such as ppo,asac; all or none"
-        usual = "none" if study == "leave-one-out" else "all"
-        play.append(opt.CommandOption("--rivals NAMES", names, default=usual))
+        play.append(opt.CommandOption("--rivals NAMES", names, default=RIVALS[study]))
+    if study in RIVALS or study == checks.NAME:
+        usual = 200_000 if study == SEARCHED else 1_000_000
         steps = opt.CommandOption(
-            "--rival-steps N", "steps of a training", Field(int, 1, 10**12), default=1_000_000
+            "--rival-steps N", "steps of a training", Field(int, 1, 10**12), default=usual
         )
-        running += [
-            steps,
-            seeds.but(usage="--rival-trainings N", help="trainings of each", default=5),
-        ]
+        few = seeds.but(usage="--rival-trainings N", help="trainings of each", default=5)
+        running += [steps] if study == SEARCHED else [steps, few]
     return {
         opt.PLAY: tuple(play),
         opt.RECORDS: tuple(records),
@@ -191,19 +208,16 @@ def run(arguments: argparse.Namespace) -> None:
 def run_parts(
     arguments: argparse.Namespace,
     study: Any,
-    name: str,
     parts: Sequence[Any],
-    tables: Sequence[str],
-    *more: str,
-) -> tuple[dict[int, Any], Path]:
-    """Return what each part comes to, and the file of all figures, after all files are declared.
+    outputs: Iterable[str],
+    finish: Callable[[list[Any]], tuple[dict[str, str], list[StudyTable]]],
+) -> None:
+    """Do all parts, write what they come to, and print its tables, after all files are declared.
 
-    `more`: names of further files.
+    `finish` returns the contents of files, and tables; `outputs` names all.
     """
     own, folder = arguments.threads or count_cores(), Path(arguments.out)
-    shown = [folder / f"{name}-{table}.{form}" for table in tables for form in ("csv", "md")]
-    kept = folder / f"{name}.csv"
-    declare_outputs(arguments, [kept, *shown, *(folder / x for x in more)], folder=folder)
+    declare_outputs(arguments, [folder / name for name in outputs], folder=folder)
     make_folder(folder)
     report, runs = make_report("parts"), dict[int, Any]()
     with open_team(vars(arguments), usual=None, own=own) as workers, lead(workers, own) as team:
@@ -211,7 +225,16 @@ def run_parts(
         for place, found in team.run(study.run_part, parts):
             runs[place] = found
             report(len(runs), len(parts), parts[place].describe())
-    return dict(sorted(runs.items())), kept
+    contents, tables = finish([runs[place] for place in sorted(runs)])
+    for name, text in contents.items():
+        write_atomically(folder / name, text.encode())
+    show_tables(arguments.format, folder, tables, [folder / name for name in contents])
+    print_data(arguments.format, tables)
+
+
+def list_files(name: str, tables: Iterable[str]) -> list[str]:
+    """Return the names of a study's files: all figures, and its tables."""
+    return [f"{name}.csv", *(f"{name}-{x}.{form}" for x in tables for form in ("csv", "md"))]
 
 
 def run_general(arguments: argparse.Namespace) -> None:
@@ -225,15 +248,8 @@ def run_general(arguments: argparse.Namespace) -> None:
     fewer = {} if arguments.generations is None else {"generations": arguments.generations}
     floors = [load_layout(path) for path in arguments.floors or ()]
     parts = general.list_parts(arguments.trainings, floors, **fewer)
-    weights = Path(arguments.out) / f"{GENERAL}.json"
-    runs, kept = run_parts(arguments, general, GENERAL, parts, list(SETS), weights.name)
-    rows = [row for _, own in runs.values() for row in own]
-    write_atomically(kept, general.write_rows(rows).encode())
-    made = general.pack_weights([made for made, _ in runs.values()])
-    write_atomically(weights, (json.dumps(made, indent=1) + "\n").encode())
-    documents: list[dict[str, Any]] = []
-    show_tables(arguments, kept.parent, general.tables(rows), documents, [kept, weights])
-    print_documents(arguments, documents)
+    outputs = [*list_files(GENERAL, SETS), f"{GENERAL}.json"]
+    run_parts(arguments, general, parts, outputs, general.finish)
 
 
 def run_yardstick(arguments: argparse.Namespace) -> None:
@@ -249,13 +265,8 @@ def run_yardstick(arguments: argparse.Namespace) -> None:
     fewer = {} if arguments.generations is None else {"generations": arguments.generations}
     config = Config.preset("best", **bilge_ulusoy.OPTIONS, **fewer)
     parts = bilge_ulusoy.list_parts(path, arguments.trainings, config, arguments.effort)
-    runs, kept = run_parts(arguments, bilge_ulusoy, name, parts, bilge_ulusoy.TABLES)
-    joined = bilge_ulusoy.join_runs(run for own in runs.values() for run in own)
-    write_atomically(kept, bilge_ulusoy.write_runs(joined).encode())
-    documents: list[dict[str, Any]] = []
-    tables = bilge_ulusoy.tables(name, joined, known=path is None)
-    show_tables(arguments, kept.parent, tables, documents, [kept])
-    print_documents(arguments, documents)
+    finish = partial(bilge_ulusoy.finish, name, known=path is None)
+    run_parts(arguments, bilge_ulusoy, parts, list_files(name, bilge_ulusoy.TABLES), finish)
 
 
 def declare_study(arguments: argparse.Namespace, names: tuple[str, ...]) -> None:
@@ -272,45 +283,45 @@ def declare_study(arguments: argparse.Namespace, names: tuple[str, ...]) -> None
 
 def show_studies(arguments: argparse.Namespace, study: Study, names: tuple[str, ...]) -> None:
     """Run one study or several, write their tables and print them."""
-    rivals = study.rivals
-    documents: list[dict[str, Any]] = []
+    rivals, shown = study.rivals, list[StudyTable]()
     for name in names:
         # Eight folds of ten learners take half a day: only who names the study means that.
         study.rivals = () if arguments.command == "all" and name == "leave-one-out" else rivals
         module = MODULES[name]
-        study.report = make_report()
+        study.report, study.first = make_report(), getattr(module, "FIRST", 0)
         results = study.run(module.trainings(study))
         files, tables = study.write_records(results, name), module.tables(study, results)
-        show_tables(arguments, study.folder, tables, documents, files)
-    print_documents(arguments, documents)
+        show_tables(arguments.format, study.folder, tables, files)
+        shown += tables
+    print_data(arguments.format, shown)
 
 
 def show_tables(
-    arguments: argparse.Namespace,
-    folder: Path,
-    tables: Iterable[StudyTable],
-    documents: list[dict[str, Any]],
-    files: list[Path],
+    form: str, folder: Path, tables: Iterable[StudyTable], files: Sequence[Path]
 ) -> None:
-    """Write tables, and print them or add them to the documents; say which files people read, with these."""
+    """Write tables, and print them for people; say which files people read, with these."""
     for table in tables:
-        for form, suffix in (("markdown", "md"), ("csv", "csv")):
-            path = folder / f"{table.name}.{suffix}"
-            write_atomically(path, table.render(form).encode())
-        files.append(folder / f"{table.name}.md")
-        if arguments.format in ("csv", "json"):
-            rows = [{key: clear_cell(x) for key, x in row.items()} for row in table.data]
-            documents.append({"table": table.name, "title": table.title, "rows": rows})
-        else:
-            print(table.render(arguments.format))
-    print("files: " + " ".join(map(str, files)), file=sys.stderr)
+        for own, suffix in (("markdown", "md"), ("csv", "csv")):
+            write_atomically(folder / f"{table.name}.{suffix}", table.render(own).encode())
+        if form not in DATA_FORMATS:
+            print(table.render(form))
+    shown = [*files, *(folder / f"{table.name}.md" for table in tables)]
+    print("files: " + " ".join(map(str, shown)), file=sys.stderr)
 
 
-def print_documents(arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> None:
+def print_data(form: str, tables: Iterable[StudyTable]) -> None:
     """Print all tables as one, for programs."""
-    if arguments.format == "json":
+    documents: list[dict[str, Any]] = [
+        {
+            "table": table.name,
+            "title": table.title,
+            "rows": [{key: clear_cell(x) for key, x in row.items()} for row in table.data],
+        }
+        for table in tables
+    ]
+    if form == "json":
         print(render_json(documents), end="")
-    elif documents:
+    elif form == "csv":
         # One table of CSV: the name of the table first, then the columns of all.
         rows = [{"table": item["table"], **row} for item in documents for row in item["rows"]]
         known = dict.fromkeys(name for row in rows for name in row)

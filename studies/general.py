@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.evaluation.published import COST_LIMIT
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.general import SETS
 from acerl_np.policies.index import NAMES, IndexPolicy
@@ -24,6 +26,7 @@ from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import USUAL_GUARD, Config
 from studies.family import KINDS, Sort, draw_day, draw_floor
 from studies.generalisation import noised_suites
+from studies.stored import gather
 from studies.study_tables import Shown, StudyTable
 
 OWN, BARE, SHIPPED = "own training", "general, no switch", "general, shipped"
@@ -198,44 +201,35 @@ def run_part(part: Part) -> tuple[dict[str, Any], list[Row]]:
     return made if part.label == GENERAL else {**made, "set": part.label}, rows
 
 
-def write_rows(rows: Sequence[Row]) -> str:
-    """Return the trials as CSV."""
-    return render_csv([list(rows[0]), *(list(row.values()) for row in rows)])
-
-
-def show(name: str, policy: str, rows: Sequence[Row]) -> Shown:
+def show(name: str, policy: str, by_seed: Sequence[np.ndarray]) -> Shown:
     """Return the cell of a policy with a judge: means over records, of several seeds with their deviation."""
-    seeds = sorted({row["seed"] for row in rows})
-    by_seed = [[row for row in rows if row["seed"] == seed] for seed in seeds]
+    if not by_seed:
+        return "", {}
+    makespan, tardiness, late = zip(*(own.T for own in by_seed), strict=True)
     if name == "makespan":
-        makespan = np.array([np.mean([row["makespan"] for row in own]) for own in by_seed])
-        kept = np.array([np.mean([row["tardiness"] < 50.0 for row in own]) for own in by_seed])
-        text = f"{makespan.mean():.1f} s, {100.0 * kept.mean():.0f} %"
-        return text, {
-            f"{policy}_makespan_s": makespan.mean(),
-            f"{policy}_satisfied_share": kept.mean(),
-        }
-    late = 100.0 * np.array([np.mean([row["late"] for row in own]) for own in by_seed])
-    deviation = f" ± {late.std(ddof=1):.2f}" if len(seeds) > 1 else ""
-    return f"{late.mean():.2f}{deviation}", {f"{policy}_late_share": late.mean() / 100.0}
+        within = [x < COST_LIMIT for x in tardiness]
+        mean, kept = (np.mean([x.mean() for x in own]) for own in (makespan, within))
+        facts = {f"{policy}_makespan_s": mean, f"{policy}_satisfied_share": kept}
+        return f"{mean:.1f} s, {100.0 * kept:.0f} %", facts
+    share = 100.0 * np.array([x.mean() for x in late])
+    deviation = f" ± {share.std(ddof=1):.2f}" if len(share) > 1 else ""
+    return f"{share.mean():.2f}{deviation}", {f"{policy}_late_share": share.mean() / 100.0}
 
 
 def tables(rows: Sequence[Row]) -> list[StudyTable]:
     """Return a table of each set: what each policy comes to with each judge, over seeds and records."""
     found = []
-    first = [row for row in rows if row["policy"] == GENERAL and row["seed"] in (0, "0")]
-    rows = [*({**row, "policy": SHIPPED} for row in first), *rows]
-    for name in SETS:
-        own = [row for row in rows if row["set"] == name]
-        policies = list(dict.fromkeys(row["policy"] for row in own))
-        lines = []
-        for judge in dict.fromkeys(row["judge"] for row in own):
-            mine = [row for row in own if row["judge"] == judge]
-            line: list[Shown] = [(judge, {"judge": judge})]
-            for policy in policies:
-                some = [row for row in mine if row["policy"] == policy]
-                line.append(show(name, policy, some) if some else ("", {}))
-            lines.append(line)
+    cells: dict[str, dict[str, dict[str, list[np.ndarray]]]] = {}
+    by_seed = gather(rows, "set judge policy seed", "makespan tardiness late")
+    for (name, judge, policy, _), own in by_seed.items():
+        cells.setdefault(name, {}).setdefault(judge, {}).setdefault(policy, []).append(own)
+    for name, judges in cells.items():
+        policies = [SHIPPED, *dict.fromkeys(x for judged in judges.values() for x in judged)]
+        lines: list[list[Shown]] = []
+        for judge, judged in judges.items():
+            judged[SHIPPED] = judged.get(GENERAL, [])[:1]
+            shown = (show(name, policy, judged.get(policy, [])) for policy in policies)
+            lines.append([(judge, {"judge": judge}), *shown])
         what = "makespan, and share within 50 s" if name == "makespan" else "late tasks, %"
         note = f"{GENERAL}: mean ± standard deviation over trainings; none has seen a floor that judges."
         title = f"{GENERAL} for {SETS[name].objective}: {what}"
@@ -243,6 +237,16 @@ def tables(rows: Sequence[Row]) -> list[StudyTable]:
     return found
 
 
-def pack_weights(made: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the weights of the first training of each set as `policies.general` reads them."""
-    return {name: next(dict(own) for own in made if own["set"] == name) for name in SETS}
+def finish(
+    found: Sequence[tuple[dict[str, Any], list[Row]]],
+) -> tuple[dict[str, str], list[StudyTable]]:
+    """Return the contents of files, and tables: all trials, and the weights of each set's first training.
+
+    `policies.general` reads these weights.
+    """
+    rows = [row for _, own in found for row in own]
+    weights = {name: next(made for made, _ in found if made["set"] == name) for name in SETS}
+    return {
+        f"{GENERAL}.csv": render_csv([list(rows[0]), *(list(row.values()) for row in rows)]),
+        f"{GENERAL}.json": json.dumps(weights, indent=1) + "\n",
+    }, tables(rows)

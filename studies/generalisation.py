@@ -16,7 +16,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.training.settings import Preset
 from studies import study_tables
 from studies.jobs import Suites, Training
-from studies.rivals.seeds import RivalConfig
+from studies.rivals.training import RivalConfig
 from studies.study import Results, Study
 
 PAIR = ("approach", "loaded", "slack", "lateness", "waiting")
@@ -148,7 +148,7 @@ def tables(study: Study, results: Results) -> list[study_tables.StudyTable]:
             study_tables.spread_table(f"{NAME}-{suite.removeprefix('dmh-')}", title, rows, BASE)
         )
     for suite in ("itself", *(f"noised-{m}" for m in MAGNITUDES)):
-        joined = _join(study, {label: results[label] for label in folds}, suite, "left out")
+        joined = join_sets(study, {label: results[label] for label in folds}, suite, "left out")
         title = f"Trained on the seven other records, played on {suite}"
         if joined:
             found.append(
@@ -157,7 +157,7 @@ def tables(study: Study, results: Results) -> list[study_tables.StudyTable]:
     rows = []
     for kind in ("best", "PPO", *FRESH_FEW):
         own = {label: results[label] for label in fresh if label.startswith(f"fresh {kind}, set")}
-        rows += _join(study, own, "fresh", f"fresh {kind}")
+        rows += join_sets(study, own, "fresh", f"fresh {kind}")
     if rows:
         unseen = [
             record
@@ -170,7 +170,9 @@ def tables(study: Study, results: Results) -> list[study_tables.StudyTable]:
     return found
 
 
-def _join(study: Study, results: Results, suite: str, label: str) -> list[study_tables.Measured]:
+def join_sets(
+    study: Study, results: Results, suite: str, label: str
+) -> list[study_tables.Measured]:
     """Return the rows of several trainings as if they were one on all their records."""
     return study_tables.join_rows(
         row

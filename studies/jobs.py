@@ -20,8 +20,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 from acerl_np.training.history import HISTORY_COLUMNS, pack_columns, pack_curve
-from studies.rivals.seeds import RivalConfig
-from studies.rivals.training import RivalTrainer
+from studies.rivals.training import RivalConfig, RivalTrainer
 
 AHEAD = ", lookahead "
 """Between a suite and the label of a lookahead that plays it."""

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from acerl_np.commands.shared import options as opt
 from acerl_np.evaluation.published import COST_LIMIT
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.fields import refuse
 from studies.jobs import Training, load_suites
-from studies.rivals.seeds import RivalConfig
-from studies.rivals.training import ALGORITHMS
-from studies.study import Finished, Study
+from studies.rivals.training import ALGORITHMS, RivalConfig
+from studies.study import Finished, Results, Study
 from studies.study_tables import Shown, StudyTable, spread
 
+NAME = "rival-settings"
 PENALTY = 4.0
 """Seconds of makespan that a second of tardiness beyond the limit weighs, as in the preset "best"."""
 
@@ -38,14 +33,16 @@ CANDIDATES = {name: MULTIPLIERS if name == "lsac" else REWARDS for name in ALGOR
 WORDS = {"reward_scale": "scale", "reward_shift": "shift", "multiplier": "multiplier"}
 
 
-def list_trainings(rivals: Sequence[str], steps: int) -> list[Training]:
-    """Return the rows to train: every candidate of these algorithms."""
+def trainings(study: Study) -> list[Training]:
+    """Return the rows to train: every candidate of the study's algorithms."""
     suites = load_suites("dmh-train")
     rows = []
-    for name in rivals:
+    for name in study.rivals:
+        if name not in CANDIDATES:
+            refuse("--rivals", name, f"some of {', '.join(CANDIDATES)}")
         for settings in CANDIDATES[name]:
             words = (f"{WORDS[key]} {value:g}" for key, value in settings.items())
-            config = RivalConfig(name, steps, {"look_every": 0, **settings})
+            config = RivalConfig(name, study.rival_steps, {"look_every": 0, **settings})
             rows.append(Training(", ".join([name.upper(), *words]), suites[0][1], config, suites))
     return rows
 
@@ -56,8 +53,8 @@ def score(run: Finished) -> float:
     return float((run.makespan["dmh-train"] + PENALTY * late).mean())
 
 
-def tabulate(results: Mapping[str, Sequence[Finished]], steps: int) -> StudyTable:
-    """Return the table, the best candidate of each algorithm marked."""
+def tables(study: Study, results: Results) -> list[StudyTable]:
+    """Return one table, the best candidate of each algorithm marked."""
     scores = {label: np.array([*map(score, runs)]) for label, runs in results.items()}
     best: dict[str, str] = {}
     for label in sorted(scores, key=lambda x: scores[x].mean()):
@@ -79,36 +76,9 @@ def tabulate(results: Mapping[str, Sequence[Finished]], steps: int) -> StudyTabl
         )
     header = ["settings", "seeds", "score", "makespan", "within limit", "taken"]
     note = (
-        f"Trained for {steps:,} steps on DMH-01 to -08 and played there. Score: mean of makespan + "
-        f"{PENALTY:g} * max(0, tardiness - {COST_LIMIT:g}), s, over all trials; mean ± standard deviation "
+        f"Trained for {study.rival_steps:,} steps on DMH-01 to -08 and played there. Score: mean of makespan "
+        f"+ {PENALTY:g} * max(0, tardiness - {COST_LIMIT:g}), s, over all trials; mean ± standard deviation "
         "over seeds, of two both. The least of an algorithm is taken (*)."
     )
     title = "What the paper does not say of the compared learners"
-    return StudyTable.of("rival-settings", title, header, lines, note)
-
-
-OPTIONS: opt.Options = {
-    opt.PLAY: (opt.CommandOption("--rivals NAMES", "learners", opt.NAMES, default=[]),),
-    opt.OUTPUT: (
-        opt.OUT.but(usage="-o/--out DIR", help="of finished trainings", default="runs/experiments"),
-    ),
-    opt.RUNNING: (
-        opt.CommandOption("--steps N", "of a training", Field(int, 1, 10**12), default=200_000),
-        opt.CommandOption("--trainings N", "of a row", Field(int, 1, 1000), default=2),
-        opt.CommandOption("--quick", "a round of seconds; nothing is kept", opt.SWITCH),
-    ),
-}
-
-
-def run(arguments: argparse.Namespace) -> None:
-    """Search what is not known of the compared learners: 40 rows."""
-    rivals, steps, out = arguments.rivals or [*CANDIDATES], arguments.steps, Path(arguments.out)
-    for name in rivals:
-        if name not in CANDIDATES:
-            refuse("--rivals", name, f"some of {', '.join(CANDIDATES)}")
-    with tempfile.TemporaryDirectory() as folder:
-        if arguments.quick:
-            rivals, steps, out = ["ppo"], 1_000, Path(folder)
-        study = Study(out, arguments.trainings, report=print)
-        results = study.run(list_trainings(rivals, steps))
-    print(tabulate(results, steps).render("markdown"))
+    return [StudyTable.of(NAME, title, header, lines, note)]

@@ -177,6 +177,17 @@ def read_table(folder: Path, study: str, kind: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+def gather(
+    lines: Iterable[Mapping[str, Any]], names: str, figures: str
+) -> dict[tuple[str, ...], np.ndarray]:
+    """Return figures of the lines of a table by the cells of some columns, float64 (n, n_figures)."""
+    found: dict[tuple[str, ...], list[list[float]]] = {}
+    for line in lines:
+        own = found.setdefault(tuple(line[x] for x in names.split()), [])
+        own.append([float(line[x]) for x in figures.split()])
+    return {key: np.array(own) for key, own in found.items()}
+
+
 def read_yardstick(path: Path) -> list[Run]:
     """Read what `bilge_ulusoy.write_runs` wrote; anything else is an `InputError`."""
     try:

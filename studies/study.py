@@ -20,7 +20,7 @@ from acerl_np.training.config import Config
 from acerl_np.training.history import CURVE_COLUMNS, HISTORY_COLUMNS
 from acerl_np.training.settings import Preset
 from studies.jobs import AHEAD, GREEDY, Job, Training, run_job
-from studies.rivals.seeds import RivalConfig
+from studies.rivals.training import RivalConfig
 from studies.study_tables import RULE_ROWS, Measured
 
 GREEDY_RIVALS = ("mappo", "amappo")
@@ -99,7 +99,7 @@ class Study:
     folder : path
         Results; runs of other settings in it are left alone and not used.
     seeds : int
-        Trainings use seeds 0 to `seeds` - 1.
+        Trainings of a row, with seeds from `first` on.
     trials : int
         Episodes per instance and seed.
     generations : int, optional
@@ -128,6 +128,7 @@ class Study:
     rival_seeds: int = 5
     rival_steps: int = 1_000_000
     team: Team | None = None
+    first: int = 0
     rules: dict[str, list[Measured]] = field(default_factory=dict)
 
     def config(self, preset: Preset = "paper", **options: object) -> Config:
@@ -189,7 +190,7 @@ class Study:
     def list_jobs(self, trainings: Sequence[Training]) -> list[Job]:
         """Return what is to be trained for these rows."""
         return [
-            Job(training, seed, self.trials)
+            Job(training, self.first + seed, self.trials)
             for training in trainings
             for seed in range(min(self.seeds, training.seeds or self.seeds))
         ]

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from acerl_np.evaluation.metrics import normalise, satisfied_share
-from acerl_np.evaluation.published import COST_LIMIT, PublishedCell, PublishedRow, table_rows
+from acerl_np.evaluation.published import (
+    COST_LIMIT,
+    PublishedCell,
+    PublishedRow,
+    find_row,
+    table_rows,
+)
 from acerl_np.problem.bundled import display_name
 from acerl_np.problem.instance import Instance
 from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
@@ -41,6 +47,13 @@ def peers_of(table: str) -> list[PublishedRow]:
     study, _, suite = table.rpartition("-")
     tables = [f"{other}-{suite}" for other in TOGETHER] if study in TOGETHER else [table]
     return [row for name in tables for row in table_rows(name)]
+
+
+def find_printed(table: str, policy: str) -> PublishedRow:
+    """Return a row of the paper, which has it."""
+    row = find_row(table, policy)
+    assert row is not None
+    return row
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.files import read_arrays, write_arrays
 from acerl_np.training.history import HISTORY_COLUMNS
 from studies.rivals import RivalTrainer
-from studies.rivals.history import HISTORY_COLUMNS as RIVAL_COLUMNS
+from studies.rivals.episodes import HISTORY_COLUMNS as RIVAL_COLUMNS
 
 GENERATIONS = 3 if JIT else 2
 RECORDED = Path(__file__).parent / "data" / "dmh-episodes.npz"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studies.rivals.history import Round
+from studies.rivals.episodes import Round
 from studies.rivals.settings import RivalSettings
 from studies.rivals.training import ALGORITHMS, RivalTrainer, train
 

@@ -16,8 +16,15 @@ from acerl_np.commands.shared.training import Learner, run_learner
 from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
-from studies.rivals.seeds import RivalConfig, RivalSeedTask
-from studies.rivals.training import ALGORITHMS, STEPS, RivalTrainer, find_learner, warm_up
+from studies.rivals.training import (
+    ALGORITHMS,
+    STEPS,
+    RivalConfig,
+    RivalSeedTask,
+    RivalTrainer,
+    find_learner,
+    warm_up,
+)
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance

@@ -137,11 +137,6 @@ class RivalAlgorithm(ABC):
         """Learn from what is remembered."""
 
     @property
-    def lasting(self) -> tuple[np.ndarray, ...]:
-        """What a copy that trains a line further may share: it writes only where this one does not read."""
-        return ()
-
-    @property
     @abstractmethod
     def networks(self) -> dict[str, Perceptron]:
         """The networks that learn, by their names in a checkpoint."""

@@ -1,7 +1,4 @@
-"""PPO: proximal policy optimisation (Schulman et al. 2017, arXiv:1707.06347), with masked actions.
-
-One network of two heads: the logits of the actions, and the value as one more output.
-"""
+"""PPO, and what is made of it: MAPPO, of two agents, and RCPOM, with a limit; all with masked actions."""
 
 from __future__ import annotations
 
@@ -10,14 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from acerl_np.kernels.core.random import BATCH
-from studies.rivals.episodes import Seen
-from studies.rivals.learner import RivalAlgorithm, Task
-from studies.rivals.losses import clip_surrogate, find_logs, square_errors
+from acerl_np.kernels.core.random import ACTION, BATCH
+from acerl_np.policies.agent_pair import AgentPair
+from acerl_np.policies.network import Policy
+from studies.rivals.episodes import Ended, Seen
+from studies.rivals.learner import RivalAlgorithm, Task, reward_outcome
+from studies.rivals.losses import clip_surrogate, find_advantages, find_logs, square_errors
 from studies.rivals.networks import Perceptron
 from studies.rivals.perceptron import allocate_inputs, list_inputs
-from studies.rivals.returns import find_advantages
-from studies.rivals.settings import OnPolicySettings, RivalSettings
+from studies.rivals.settings import (
+    AgentSettings,
+    OnPolicySettings,
+    RewardConstrainedSettings,
+    RivalSettings,
+)
 
 
 def cut(rows: np.ndarray, n: int) -> list[np.ndarray]:
@@ -82,7 +85,10 @@ class Rollout:
 
 
 class PPO(RivalAlgorithm):
-    """Proximal policy optimisation, of one agent or several."""
+    """Proximal policy optimisation (Schulman et al. 2017, arXiv:1707.06347), of one agent or several.
+
+    One network of two heads: the logits of the actions, and the value as one more output.
+    """
 
     settings_class: ClassVar[type[RivalSettings]] = OnPolicySettings
 
@@ -151,3 +157,104 @@ class PPO(RivalAlgorithm):
         for network in self.networks.values():
             network.backward(rollout.inputs, rows)
             network.step(settings.learning_rate, settings.max_norm)
+
+
+class MAPPO(PPO):
+    """PPO of two agents with a central critic (Li et al. 2025; Yu et al. 2022, arXiv:2103.01955).
+
+    The first agent chooses the vehicle, the second, which is told the vehicle, the rule: it has four outputs
+    for each vehicle, of which those of the chosen one count. Both see what any policy sees, which is all
+    there is; so does the critic that values the situation for both.
+    """
+
+    settings_class = AgentSettings
+
+    def make_networks(self) -> None:
+        """Begin with first parameters."""
+        sizes = self.task.n_vehicles, self.task.n_actions, 1
+        *self.agents, self.critic = (
+            self.make_network(n_out, self.n_rows, number, "orthogonal")
+            for number, n_out in enumerate(sizes)
+        )
+        self.head = 0
+
+    @property
+    def networks(self) -> dict[str, Perceptron]:
+        """Both agents, and their critic."""
+        return dict(zip(("vehicle", "rule", "critic"), [*self.agents, self.critic], strict=True))
+
+    def act(self, seen: Seen) -> np.ndarray:
+        """Draw vehicles, and rules for them."""
+        n, n_rules = len(self._every), self.task.n_rules
+        list_inputs(seen.observation, self._inputs)
+        uniforms = self.task.draw(ACTION, 2 * n, self._rounds)
+        by_vehicle = seen.mask.reshape(n, -1, n_rules)
+        any_rule = np.any(by_vehicle, axis=2)
+        first = n_rules * self.sample(self.agents[0], any_rule, uniforms[:n], self._zeros)
+        mask = by_vehicle[self._every, first // n_rules]
+        return np.asarray(first + self.sample(self.agents[1], mask, uniforms[n:], first))
+
+    def list_choices(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Return what each agent chose, from what."""
+        rollout, n_rules = self.memory, self.task.n_rules
+        vehicle, rule = np.divmod(rollout.action, n_rules)
+        by_vehicle = rollout.mask.reshape(len(vehicle), -1, n_rules)
+        return [
+            (self._zeros, np.any(by_vehicle, axis=2), vehicle),
+            (vehicle * n_rules, by_vehicle[rollout.rows, vehicle], rule),
+        ]
+
+    def make_policy(self, shape: dict[str, Any]) -> AgentPair:
+        """Return the policy so far."""
+        n = self.task.n_actions
+        return AgentPair(*(Policy(agent.read_parameters(n), **shape) for agent in self.agents))
+
+
+class RCPOM(PPO):
+    """Reward-constrained policy optimisation with invariant reward shaping and masked actions.
+
+    Sources: Tessler, Mankowitz and Mannor 2019 (arXiv:1805.11074); Hu et al. 2023, who add the shaping and
+    the masks. The policy is PPO's. The reward is r - lambda c; after every update lambda follows the
+    violation of the limit.
+
+    Shaping adds gamma Phi(s') - Phi(s) (Ng, Harada and Russell 1999), which leaves the best policy unchanged.
+    The authors' potential is not published. Here it is the queue, Phi(s) = -scale * waiting tasks / tasks of
+    a record, that is the reward of the time that the fleet will need for them, and 0 when all is done. A
+    policy that keeps the queue short is told so at its next decision, not at the end.
+    """
+
+    settings_class = RewardConstrainedSettings
+
+    def __init__(self, task: Task, settings: RewardConstrainedSettings) -> None:
+        super().__init__(task, settings)
+        self._costs: list[float] = []
+
+    def potential(self, seen: Seen) -> np.ndarray:
+        """Return Phi of what is seen, ndarray(float64, (B,))."""
+        return np.asarray(-self.settings.reward_scale * seen.waiting / self.task.n_tasks)
+
+    def reward(self, seen: Seen, ended: Ended, now: Seen) -> np.ndarray:
+        """Return the shaped reward less lambda times the cost."""
+        self._costs += ended.cost[ended.over].tolist()
+        reward, cost = reward_outcome(self.settings, self.task, ended)
+        later = np.where(ended.over, 0.0, self.potential(now))
+        shaping = self.settings.discount * later - self.potential(seen)
+        return np.asarray(reward + shaping - self.multiplier * cost)
+
+    def update(self) -> None:
+        """Learn from the rollout, then move lambda, the slowest of all."""
+        super().update()
+        if self._costs:
+            excess = float(np.mean(self._costs)) - self.settings.goal.cost_limit
+            step = self.settings.multiplier_rate * excess
+            self.multiplier = max(0.0, self.multiplier + step)
+            self._costs = []
+
+    def pack(self) -> dict[str, Any]:
+        """Return what `restore` needs; between two updates no cost is waiting."""
+        return {**super().pack(), "learner.multiplier": np.array([self.multiplier])}
+
+    def restore(self, found: dict[str, Any]) -> None:
+        """Take over what `pack` returned."""
+        super().restore(found)
+        self.multiplier = float(found["learner.multiplier"][0])

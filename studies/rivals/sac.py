@@ -1,6 +1,7 @@
 """SAC: soft actor-critic for discrete, masked actions, with n-step returns and a fixed weight of the entropy.
 
-Sources: Haarnoja et al. 2018 (arXiv:1801.01290), Christodoulou 2019 (arXiv:1910.07207).
+Sources: Haarnoja et al. 2018 (arXiv:1801.01290), Christodoulou 2019 (arXiv:1910.07207). And LSAC, of a reward
+with the cost in it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ import numpy as np
 from acerl_np.kernels.core.random import BATCH
 from acerl_np.support.errors import CheckpointError
 from studies.rivals.episodes import Seen
-from studies.rivals.learner import ROUND, RivalAlgorithm, Task
-from studies.rivals.losses import find_soft_values, soften_policy, square_errors
+from studies.rivals.learner import RivalAlgorithm, Task
+from studies.rivals.losses import find_soft_values, soften_policy, square_errors, sum_rewards
 from studies.rivals.networks import Perceptron
 from studies.rivals.perceptron import Inputs, allocate_inputs, blend, list_inputs
-from studies.rivals.returns import sum_rewards
-from studies.rivals.settings import OffPolicySettings, RivalSettings
+from studies.rivals.settings import LagrangianSettings, OffPolicySettings, RivalSettings
 
 
 class Sample(NamedTuple):
@@ -35,19 +35,13 @@ class Sample(NamedTuple):
 
 
 class ReplayBuffer:
-    """The latest steps of B episodes side by side, `capacity` of all together, in a ring.
+    """The latest steps of B episodes side by side, `capacity` of all together, in a ring."""
 
-    The ring has room for `ahead` further steps: a copy that shares it may take in so many, and this one still
-    has its own.
-    """
-
-    def __init__(
-        self, capacity: int, n_episodes: int, batch: int, task: Task, ahead: int = 0
-    ) -> None:
+    def __init__(self, capacity: int, n_episodes: int, batch: int, task: Task) -> None:
         self.n_episodes = n_episodes
         self._capacity = max(1, capacity // n_episodes)
         # The last one holds what is seen now.
-        shape = (self._capacity + 1 + -(-ahead // n_episodes), n_episodes)
+        shape = (self._capacity + 1, n_episodes)
         self.ring = {
             "seen": np.zeros((*shape, task.n_features), np.float32),
             "mask": np.zeros((*shape, task.n_actions), np.bool_),
@@ -124,7 +118,7 @@ class SAC(RivalAlgorithm):
     def __init__(self, task: Task, settings: OffPolicySettings) -> None:
         super().__init__(task, settings)
         sizes = settings.capacity, settings.episodes, settings.batch
-        self.memory: ReplayBuffer = ReplayBuffer(*sizes, task, ROUND)
+        self.memory: ReplayBuffer = ReplayBuffer(*sizes, task)
         self._batch = np.arange(settings.batch)
         self._next = self._batch + settings.batch
         n_rows = max(settings.batch, settings.episodes)
@@ -132,11 +126,6 @@ class SAC(RivalAlgorithm):
             self.make_network(task.n_actions, n_rows, number) for number in (0, 1, 2, 1, 2)
         )
         self.critics, self.targets = pairs[:2], pairs[2:]
-
-    @property
-    def lasting(self) -> tuple[np.ndarray, ...]:
-        """The replay's ring."""
-        return tuple(self.memory.ring.values())
 
     @property
     def networks(self) -> dict[str, Perceptron]:
@@ -199,3 +188,12 @@ class SAC(RivalAlgorithm):
                 f"learner.counts: read {self._updates} updates; expected {self._count_due()}"
             )
         self.memory.restore(found["replay"])
+
+
+class LSAC(SAC):
+    """Soft actor-critic whose reward is less a fixed Lagrangian multiplier times the cost.
+
+    The paper refers to Tamar, Di Castro and Mannor (2012, arXiv:1206.6404), and does not give the multiplier.
+    """
+
+    settings_class = LagrangianSettings

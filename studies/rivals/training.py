@@ -6,14 +6,19 @@ import copy
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from acerl_np.evaluation.jobs import ROOMS
+from acerl_np.evaluation.seeds import SeedTask
 from acerl_np.evolution.sampler import make_sampler
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.bundled import load_instance
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.support.errors import CheckpointError, ConfigError
@@ -26,14 +31,10 @@ from acerl_np.training.checkpoint import load_checkpoint, refuse_end, refuse_unu
 from acerl_np.training.history import pack_curve, unpack_curve, unpack_lines
 from acerl_np.training.parametrisations import describe_network
 from acerl_np.training.trainer import Trainer
-from studies.rivals.episodes import Ended, TrainingEpisodes
-from studies.rivals.history import HISTORY_COLUMNS, Round, sum_up
+from studies.rivals.episodes import HISTORY_COLUMNS, Ended, Round, TrainingEpisodes, sum_up
 from studies.rivals.learner import ROUND, RivalAlgorithm, Task, measure_unit
-from studies.rivals.lsac import LSAC
-from studies.rivals.mappo import MAPPO
-from studies.rivals.ppo import PPO
-from studies.rivals.rcpom import RCPOM
-from studies.rivals.sac import SAC
+from studies.rivals.ppo import MAPPO, PPO, RCPOM
+from studies.rivals.sac import LSAC, SAC
 from studies.rivals.settings import RivalSettings
 
 LEARNERS: dict[str, type[RivalAlgorithm]] = {
@@ -154,8 +155,7 @@ class RivalTrainer(Trainer[Round]):
     def _draft(self) -> Self:
         """Return a trainer for a step: it shares with this one what no step changes."""
         lasting = self.instances, self._problem, self._workers, self._keys, self._rows, self._use
-        kept = *lasting, *self.learner.lasting, *self.history, *self.curve
-        return copy.deepcopy(self, {id(x): x for x in kept})
+        return copy.deepcopy(self, {id(x): x for x in (*lasting, *self.history, *self.curve)})
 
     @exclusive
     @transactional
@@ -328,3 +328,75 @@ def warm_up() -> None:
         if name != "sac":
             settings["collect"] = 4
         train(name, load_instance("DMH-01"), steps=4, settings=settings)
+
+
+@dataclass(frozen=True)
+class RivalConfig:
+    """How a compared learner is trained.
+
+    Attributes
+    ----------
+    algorithm : str
+        One of `rivals.ALGORITHMS`.
+    steps : int
+    settings : dict
+        Those that are not the defaults.
+    """
+
+    algorithm: str
+    steps: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def fill(self) -> RivalSettings:
+        """Return these settings, and defaults for the others."""
+        return find_learner(self.algorithm)[0].settings_class.from_dict(self.settings)
+
+    @property
+    def rooms(self) -> tuple[Path, ...]:
+        """Folders of the code that trains so."""
+        return *ROOMS, Path(__file__).parent
+
+    def start(self, instances: list[Instance], seed: int) -> RivalTrainer:
+        """Return a training that has not begun."""
+        settings = self.settings
+        return RivalTrainer(
+            self.algorithm, instances, steps=self.steps, seed=seed, settings=settings
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that decides a training, as plain values."""
+        return {"algorithm": self.algorithm, "steps": self.steps, "settings": self.fill().to_dict()}
+
+
+@dataclass(frozen=True)
+class RivalSeedTask(SeedTask):
+    """A training of a compared learner with one seed; `config` is a `RivalConfig`."""
+
+    config: Any
+
+    @property
+    def goal(self) -> Goal:
+        """What it is trained for."""
+        goal: Goal = self.config.fill().goal
+        return goal
+
+    @property
+    def horizon(self) -> float | None:
+        """When episodes are stopped: never."""
+        return None
+
+    @property
+    def rooms(self) -> tuple[Path, ...]:
+        """Folders of the code that decides the result."""
+        rooms: tuple[Path, ...] = self.config.rooms
+        return rooms
+
+    def start(self) -> RivalTrainer:
+        """Return the training, which has not begun."""
+        trainer: RivalTrainer = self.config.start(list(self.instances), self.seed)
+        return trainer
+
+    def describe(self) -> dict[str, Any]:
+        """Return how it trains, for config.json."""
+        told: dict[str, Any] = self.config.to_dict()
+        return told

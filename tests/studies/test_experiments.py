@@ -13,7 +13,7 @@ from acerl_np.evaluation.published import table_rows
 from studies import ablation, comparison, generalisation, learning, leave_one_out, robustness
 from studies.jobs import Training
 from studies.rivals import ALGORITHMS
-from studies.rivals.seeds import RivalConfig
+from studies.rivals.training import RivalConfig
 from studies.statistics import compare_ranks
 from studies.study import Study
 from studies.study_tables import Measured, build_table, show_p, spread_table

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studies.rivals import losses, perceptron
+from studies.rivals.losses import find_advantages, sum_rewards
 from studies.rivals.perceptron import LANES
-from studies.rivals.returns import find_advantages, sum_rewards
 
 pytestmark = pytest.mark.oracle  # as plain Python, too
 

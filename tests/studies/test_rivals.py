@@ -25,8 +25,7 @@ from studies.rivals.episodes import Ended, Seen, TrainingEpisodes
 from studies.rivals.learner import Task, measure_unit, reward_outcome
 from studies.rivals.networks import Perceptron
 from studies.rivals.perceptron import allocate_inputs, list_inputs
-from studies.rivals.ppo import Rollout
-from studies.rivals.rcpom import RCPOM
+from studies.rivals.ppo import RCPOM, Rollout
 from studies.rivals.sac import SAC, ReplayBuffer
 from studies.rivals.settings import OffPolicySettings, RewardConstrainedSettings, RivalSettings
 from studies.rivals.training import LEARNERS
@@ -243,26 +242,6 @@ def test_the_replay_buffer_returns_the_latest_steps_with_their_masks():
             for row, where in ((0, own[0]), (3, after)):
                 n = sample.inputs.length[row]
                 assert sample.inputs.value[row, :n].tolist() == where.observation[b].tolist()
-
-
-def test_a_line_of_the_history_copies_no_replay_buffer():
-    """What a step writes stands where the trainer before it does not look, also once the ring is full."""
-    trainer = small_run("sac", steps=1_200, look_every=200, look_trials=1)
-    ring = trainer.learner.memory.ring
-    for _ in range(4):
-        kept = trainer.learner.memory
-        packed = kept.pack()
-        trainer.step()
-        assert equal(kept.pack(), packed) and not equal(trainer.learner.memory.pack(), packed)
-        assert all(trainer.learner.memory.ring[name] is array for name, array in ring.items())
-    own, other = trainer.learner.memory, ReplayBuffer(300, 4, 8, trainer.learner.task)
-    other.restore(own.pack())  # without room, as earlier versions had it
-    uniforms = np.random.default_rng(0).random(8)
-    one, two = (memory.sample(uniforms, 3, 0.9) for memory in (own, other))
-    for a, b in zip(one[1:], two[1:], strict=True):
-        assert np.array_equal(a, b)
-    copied = copy.deepcopy(trainer).learner.memory
-    assert not any(np.shares_memory(copied.ring[name], array) for name, array in ring.items())
 
 
 def test_a_rollout_deals_every_row_once():
