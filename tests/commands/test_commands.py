@@ -145,17 +145,6 @@ def test_references_of_own_records_join_the_table(empty, run):
     assert json.loads(found.out)[-1]["policy"] == "hindsight"
 
 
-def test_a_policy_of_another_floors_size_is_refused(empty, run):
-    three = acerl_np.load_instance("DMH-01")
-    layout = three.layout.with_fleet(three.layout.vehicles[:2])
-    two = acerl_np.Instance.from_rows("two", layout, three.rows())
-    for record in (two, three):
-        config = acerl_np.Config(generations=0, hidden=(2,))
-        acerl_np.ACERL([record], config).policy.save(f"{record.name}.npz")
-    expected = "two.npz: DMH-01: the layout 'dmh' has 3 vehicles; this policy was trained for 2\n"
-    assert run("evaluate DMH-01.npz EDD two.npz", 2).err.endswith(f"error: {expected}")
-
-
 def test_perturbed_suites_are_what_the_command_makes(empty, run):
     words = "records make dmh-train --out . --magnitude"
     run(f"{words} 5 --names DMH-{{k+8}}")

@@ -339,15 +339,6 @@ def recalled(**options):
     return dispatcher
 
 
-def test_a_task_is_called_back_and_the_vehicle_finishes_its_edge():
-    dispatcher = recalled()
-    assert dispatcher.under_way == {"t0": "v1"} and dispatcher.idle == ()
-    dispatcher.feed(E.RecallAnswered(2.5, "v0", "t0"))
-    assert dispatcher.decide(3.0) == []  # nothing opens a round
-    dispatcher.feed(E.VehiclePassed(10.0, "v0", "B"))
-    assert dispatcher.idle == ("v0",)
-
-
 @pytest.mark.parametrize("late", [False, True])
 def test_a_recall_that_crosses_the_loading_is_refused(late, tmp_path):
     """The task goes on with its vehicle, also in the log; the one that has it meanwhile is free again."""

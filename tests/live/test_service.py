@@ -23,7 +23,6 @@ from acerl_np.live.service import Service
 from acerl_np.live.wire import ASKED, FIELDS, format_line, make_schema, read_message
 from acerl_np.live.worker import Worker
 from acerl_np.problem.parts import Parking, ParkingPlace
-from acerl_np.support.errors import EventError
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
 
@@ -180,13 +179,6 @@ def test_of_another_clock_it_is_refused_once():
     assert [x["kind"] for x in service.ask(now)] == ["Refused"] and service.in_a_row == 0
 
 
-def test_a_message_may_leave_out_what_has_a_default():
-    message = read_message(json.dumps(arrive(1)))
-    assert "priority" not in message
-    with pytest.raises(EventError, match="TaskArrived: task: missing"):
-        read_message('{"kind": "TaskArrived", "time": 0}')
-
-
 LIMITS = [
     *((feed, name) for name in ("MOST_RUNS", "MOST_EXPIRED")),
     *((orders, name) for name in ("MOST_KEPT", "MOST_LATEST", "MOST_LISTED")),
@@ -259,45 +251,3 @@ def test_a_number_of_which_nothing_is_known_any_more_is_refused(monkeypatch, tmp
                 assert f"number: read {number}; expected 6 or more" in answer["why"]
             assert [x["kind"] for x in tell(service, **arrive(6, 21.0))] == ["Ok"]
             assert own.waiting == before
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("shadow", [False, True])
-def test_ten_thousand_messages_of_anybody_are_answered_and_nothing_grows(shadow):
-    """Messages, half of them damaged: each answered in its turn, the floor sound, the memory flat."""
-    import random
-    import tracemalloc
-
-    draws = random.Random(2)
-    service = Service(acerl_np.Dispatcher(LAYOUT, "FCFS"), shadow=shadow)
-    values = [None, True, -1, 0, 7, 1e308, "v0", "st1", "t1", "", [], {}, "\0", "é" * 300]
-    values += [float("nan"), float("inf"), 10**30]
-
-    def draw(k):
-        kind = draws.choice([*E.EVENTS, *ASKED])
-        plain = {"vehicle": f"v{k % 3}", "task": f"t{k % 9}", "site": "st5", "start": k / 10}
-        own = {name: plain.get(name, draws.choice(values)) for name in FIELDS[kind][0]}
-        own |= {name: x for name, x in arrive("").items() if name in own and name != "task"}
-        own |= {"time": k / 10, "number": k, "hold": False}
-        own = {name: own[name] for name in FIELDS[kind][0] if draws.random() < 0.9}
-        if draws.random() < 0.3 and own:
-            own[draws.choice([*own])] = draws.choice(values)
-        letters = list(json.dumps({"kind": kind, **own}))
-        for _ in range(draws.choice((0, 0, 0, 1, 5))):
-            letters[draws.randrange(len(letters))] = chr(draws.randrange(256))
-        return "".join(letters)
-
-    taken, sizes = 0, []
-    tracemalloc.start()
-    try:
-        for k in range(10_000):
-            answers = list(service.answer(draw(k)))
-            assert answers[-1]["kind"] in ("Ok", "Refused")
-            taken += answers[-1]["kind"] == "Ok"
-            if k % 2500 == 2499:
-                service.dispatcher.begin_day(service.dispatcher.time)
-                assert service.dispatcher.check() == []
-                sizes.append(tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
-    assert taken > 500 and sizes[-1] - sizes[0] < 500_000, (taken, sizes)

@@ -1,5 +1,6 @@
 """What a page shows of a dispatcher: tasks, vehicles on their ways, orders, the queue over the day."""
 
+import copy
 import json
 import random
 from itertools import pairwise
@@ -62,6 +63,9 @@ def test_named_routes_are_followed(other):
         dispatcher = Dispatcher(layout, "nearest")
         dispatcher.feed(arrive(0.0, "t1", *ends))
         dispatcher.decide(0.0)
+        recalled = copy.copy(dispatcher)
+        recalled.feed(E.TaskRecalled(2.0, "t1"))
+        assert recalled.sites["v0"] == (other if start == "a" else "a")
         for passed, left in (("a", ["a", other, "d"]), (other, [other, "d"])):
             dispatcher.feed(E.VehiclePassed(9.0, "v0", passed))
             [[_, _, _, way]] = dispatcher.describe()["vehicles"]

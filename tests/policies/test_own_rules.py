@@ -176,14 +176,6 @@ def test_a_rule_may_loop_and_name_things_as_modules_do():
     assert np.array_equal(plain.makespan, looped.makespan)
 
 
-def test_loading_leaves_the_path_as_it_was(empty, monkeypatch):
-    own_rules.near.save("rule.npz")
-    monkeypatch.setattr("acerl_np.support.own.KNOWN", {})  # as in another process
-    before = list(sys.path)
-    acerl_np.load_policy("rule.npz", trust=True)
-    assert sys.path == before
-
-
 def test_traces_and_files(empty, run):
     assert trace_policy(own_rules.near, RECORDS[0]).label == "near"
     own_rules.near.save("rule.npz")
@@ -349,19 +341,6 @@ def test_functions_of_one_name_are_told_apart():
     assert IndexPolicy([1.0], features=[near, near]).features == (near.name,)
     weights = {own_rules.way.name: -1.0, "slack": 2.0}
     assert IndexPolicy.of_weights(**weights).theta.tolist() == [2.0, -1.0]
-
-
-def until_none_waits(floor, vehicle, task):
-    random = n = 0
-    while n < floor.queue():
-        n += 1
-        random += 1
-    return floor.metres(vehicle, task) + 0.0 * random
-
-
-def test_a_rule_may_loop_and_name_its_variables():
-    """Nothing of it runs before it is compiled."""
-    assert_same(acerl_np.rule(until_none_waits), "nearest")
 
 
 def test_no_file_leads_to_another(tmp_path):

@@ -196,17 +196,6 @@ def test_breakdowns_on_every_pair_of_ticks(kind):
             play_and_compare(World(layout, rows, PICKS[1]))
 
 
-@pytest.mark.parametrize("speed", [1, 0.7, 1.3])
-def test_a_vehicle_that_hardly_ever_drives(speed):
-    """Trip after trip ends in mid-edge, each the first after the breakdown before it."""
-    rows = [make_task(f"t{k}", *ends, k, 5 * k) for k, ends in enumerate(("BD", "CA", "DB"))]
-    for every in (2, 3, 4, 5, 7):
-        times = [2.25 + every * k for k in range(40)]
-        layout = square({"speed": speed, **break_down(*times, repair_time=0)})
-        for picks in PICKS:
-            play_and_compare(World(layout, rows, picks))
-
-
 @pytest.mark.oracle
 def test_a_vehicle_turns_back_where_both_ways_are_equally_long():
     """5 m past A it is 13 m to D either way; broken again at 10 it shows which it took: 3 m past A."""
