@@ -27,7 +27,7 @@ pytest.importorskip("gymnasium")
 pytest.importorskip("stable_baselines3", reason="needs the extra sb3")
 
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
-from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize  # noqa: E402
+from stable_baselines3.common.vec_env import DummyVecEnv  # noqa: E402
 
 from acerl_np.gym import DMHEnv  # noqa: E402
 from acerl_np.gym.sb3 import DMHVecEnv  # noqa: E402
@@ -113,28 +113,6 @@ def test_an_episode_without_a_decision_is_refused(records):
     late = Instance.from_rows("late", records[0].layout, [row])
     with pytest.raises(InputError, match="horizon: late has no decision before it"):
         DMHVecEnv(2, late, horizon=5).reset()
-
-
-@pytest.mark.parametrize("actions", ["rules", "pairs"])
-def test_maskable_ppo_learns_on_it(actions):
-    """It trains, counts returns, and the trained policy finishes with legal actions only."""
-    sb3_contrib = pytest.importorskip("sb3_contrib", reason="needs the extra sb3")
-    pytest.importorskip("torch").set_num_threads(1)
-    envs = VecNormalize(VecMonitor(DMHVecEnv(16, "dmh-train", actions=actions)), norm_obs=False)
-    model = sb3_contrib.MaskablePPO("MlpPolicy", envs, n_steps=64, seed=0, device="cpu")
-    model.learn(16 * 64 * 6)
-    lengths = [info["l"] for info in model.ep_info_buffer]
-    returns = [info["r"] for info in model.ep_info_buffer]
-    assert min(lengths) >= 30
-    assert -4000.0 < min(returns) <= max(returns) < -1500.0
-    env = DMHEnv("DMH-01", actions=actions)
-    observation, info = env.reset(seed=0)
-    over = False
-    while not over:
-        action, _ = model.predict(observation, action_masks=env.action_masks(), deterministic=True)
-        observation, reward, over, _, info = env.step(action)
-    assert info["status"] == "finished"
-    assert 1500.0 < -reward < 4000.0
 
 
 def run(code, names=None):

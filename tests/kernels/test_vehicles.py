@@ -40,14 +40,6 @@ def test_the_kernels_equal_the_slow_simulator_on_many_floors(kind, commitment, d
     compare_drawn(ALL[kind], commitment, data)
 
 
-@both
-@pytest.mark.parametrize("n", [30, pytest.param(5000, marks=pytest.mark.long)])
-def test_the_kernels_equal_the_slow_simulator_on_small_floors(n, commitment):
-    for seed in range(n):
-        fast, slow = compare(worlds.chained_world(seed), commitment, seed % 9, seed)
-        assert fast.time == slow.makespan
-
-
 def test_rules_serve_tasks_that_are_never_due():
     for rule in ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP"):
         trace = trace_policy(rule, acerl_np.load_instance("EX11"))

@@ -215,28 +215,6 @@ def test_impossible_events_are_errors_that_change_nothing(tmp_path):
     assert dispatcher.under_way == untouched.under_way
 
 
-def test_impossible_orders_after_a_breakdown_and_an_assignment():
-    dispatcher = two_tasks()
-    first, _ = dispatcher.decide(10.0)
-    with pytest.raises(EventError, match=f"task 'a' is on vehicle '{first.vehicle}'"):
-        dispatcher.feed(E.TaskCancelled(11.0, "a"))
-    dispatcher.feed(E.VehicleBroke(12.0, first.vehicle))
-    for event in (
-        E.VehicleBroke(13.0, first.vehicle),
-        E.VehicleIdle(13.0, first.vehicle, "st1"),
-        E.VehiclePassed(13.0, first.vehicle, "st1"),
-    ):
-        with pytest.raises(EventError, match="is broken; expected it to be"):
-            dispatcher.feed(event)
-    with pytest.raises(EventError, match="decide at 11"):
-        dispatcher.decide(11.0)
-    with pytest.raises(EventError, match="is not idle"):
-        dispatcher.assign(14.0, first.vehicle, "a")
-    with pytest.raises(EventError, match="does not wait"):
-        dispatcher.assign(14.0, dispatcher.idle[0], "b")
-    dispatcher.assign(14.0, dispatcher.idle[0], "a")
-
-
 def test_any_number_of_tasks_waits(policy):
     """More than the first room; served ones make room again."""
     for chosen in ("FCFS", policy):

@@ -88,13 +88,6 @@ def test_who_may_not_is_refused_before_anything_is_read(tmp_path):
         assert ask("GET", "/healthz")[0] == 200
 
 
-def test_by_the_clock_on_the_wall_orders_come_unasked(tmp_path):
-    now = time.time()
-    with serving(tmp_path / "day.jsonl", wall=True, start=now) as ask, listening(ask) as read:
-        ask("POST", "/events", arrive(1, now))
-        assert read()["task"] == "t1"
-
-
 def test_orders_come_once_the_log_can_be_written_again(tmp_path, monkeypatch):
     now, failing, write = time.time(), [3], log_module.os.write
 

@@ -96,13 +96,6 @@ def test_a_switch_is_kept_in_files_and_told(tmp_path):
             POLICY.switch(beyond, relief)
 
 
-def test_a_trace_says_where_a_baseline_decided():
-    instance = load_suite("dmh-train")[0]
-    trace = trace_policy(POLICY.switch(1.0), instance)
-    names = {decision.reason.by for decision in trace.decisions}
-    assert names == {"index", "nearest"}
-
-
 def test_general_is_a_name_wherever_a_policy_is_named():
     records = load_suite("dmh-train")[:2]
     played = evaluate_policy("general", records, trials=1)

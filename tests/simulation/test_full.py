@@ -4,7 +4,6 @@ Every vehicle of the traced floors drives 1 m/s on A --10 m-- B --10 or 6 m-- C,
 """
 
 import math
-import random
 
 import full
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from played import decide_drawn
 from worlds import (
-    chained_world,
     floors,
     make_task,
     with_chains,
@@ -447,18 +445,6 @@ def check(world, slow):
             # those before it of whom all servers but one may still be busy
             free_at = until[-machine["servers"]] if k >= machine["servers"] else 0
             assert begins[name] == max(times[name][2], free_at)
-
-
-def test_times_and_measures_are_those_of_the_chains():
-    n_paused = 0
-    for seed in range(300):
-        world, draws = chained_world(seed), random.Random(seed)
-        slow = play(world, draws.choice(["assignment", "pickup"]), draws.choice([0, 1, 8]), draws)
-        check(world, slow)
-        starts = [start for _, _, start, _ in slow.schedule]
-        for start, (_, ready, loaded, *_) in zip(starts, slow.times, strict=True):
-            n_paused += start < loaded == math.ceil(ready)
-    assert n_paused > 100
 
 
 PLANTS = worlds() | with_chains(worlds())
