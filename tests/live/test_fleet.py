@@ -50,6 +50,19 @@ def test_the_last_vehicle_stays():
         make().feed(E.VehicleRemoved(3.0, "v0"))
 
 
+@pytest.mark.parametrize("policy", ["FCFS", NEAREST], ids=["rule", "index"])
+def test_out_of_service_and_back(policy):
+    """However near it is: the model of the service's core has what else may become of it."""
+    dispatcher = make(policy, vehicles=(("v0", "a"), ("v1", "e")))
+    dispatcher.feed(E.VehicleOutOfService(0.0, "v0"))
+    dispatcher.feed(E.TaskArrived(0.0, "near", "a", "b", 90.0))
+    assert [item.vehicle for item in dispatcher.decide(0.0)] == ["v1"]
+    dispatcher.feed(E.VehicleBack(4.0, "v0", site="c"))
+    dispatcher.feed(E.TaskArrived(4.0, "other", "d", "e", 90.0))
+    assert dispatcher.sites["v0"] == "c"
+    assert [item.vehicle for item in dispatcher.decide(4.0)] == ["v0"]
+
+
 def test_an_index_policy_counts_only_vehicles_in_service():
     """One that leaves, and one that has left, take no task and are not waited for."""
     policy = IndexPolicy.of_weights(approach=-1.0, last_end=-1.0, imbalance=-1.0)
