@@ -225,6 +225,18 @@ def test_the_noise_of_a_sum_moves_no_breakdown():
 # The pair that is taken
 
 
+def test_of_equals_the_first_is_taken():
+    """Two vehicles at one place, two tasks between the same sites: by vehicle, then by place in the pool."""
+    layout = straight_floor([{"id": v, "start": "A", "speed": 1} for v in ("v0", "v1")])
+    rows = [make_task(name, "B", "C", 0, 50) for name in ("a", "b")]
+    twins = Twins(World({**layout, "task_slots": 2}, rows, [0]))
+    policy = IndexPolicy(np.random.default_rng(0).normal(size=len(NAMES)))
+    chosen, scores = twins.decide(twins.make_decider(policy))
+    assert list(scores) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert len(set(scores.values())) == 1
+    assert chosen == (0, 0)
+
+
 @settings(max_examples=30 if JIT else 6)
 @given(worlds(), policies(), st.lists(st.integers(0, 2**32 - 1), min_size=4, max_size=4))
 def test_a_drawn_pair_is_the_inverted_softmax(world, policy, key):

@@ -206,6 +206,8 @@ def test_impossible_events_are_errors_that_change_nothing(tmp_path):
         for ask in (dispatcher.decide, dispatcher.observe, dispatcher.begin_day):
             with pytest.raises(EventError, match="expected seconds"):
                 ask(time)
+    with pytest.raises(EventError, match="decide at 9"):
+        dispatcher.decide(9.0)
     for name, one in (("one.npz", dispatcher), ("other.npz", untouched)):
         one.save(tmp_path / name)
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()

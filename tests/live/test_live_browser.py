@@ -261,3 +261,14 @@ def test_batteries_service_and_a_fleet_that_grows(chrome, tmp_path):
         tell("POST", "/events", format_line(added))
         wait(lambda: read_rows(chrome, "vehicles")[-1][0] == "w")
         assert chrome.find_elements("css selector", "#tip:not([hidden])") == []
+
+
+def test_themes(chrome, tmp_path):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    with serving(tmp_path / "day.jsonl", page=PAGE) as tell:
+        see(chrome, tell.url, prefers_color_scheme="dark")
+        dark = ask(chrome, ground)
+        chrome.find_element("id", "theme").click()
+        light = ask(chrome, ground)
+        see(chrome, tell.url, prefers_color_scheme="light")
+        assert ask(chrome, ground) == light != dark

@@ -274,6 +274,16 @@ def test_a_log_without_the_rule_goes_on_by_the_papers(tmp_path):
             assert live.tasks()["t"].state == state and live.check() == []
 
 
+def test_a_vehicle_taken_out_at_once_keeps_its_load():
+    live = reach(T.LOADED)
+    live.feed(E.VehicleOutOfService(10.0, "v0", at_once=True))
+    assert live.tasks()["t"].state == T.STRANDED and live.check() == []
+    live.feed(E.VehicleBack(20.0, "v0", "st5"))
+    assert live.tasks()["t"].state == T.LOADED
+    live.feed(E.VehicleIdle(21.0, "v0", "st5"))
+    assert live.tasks()["t"].state == T.DELIVERED and live.check() == []
+
+
 RING = {
     "sites": [{"id": x, "x": 10 * (x in "BCE"), "y": 10 * (x in "CD")} for x in "ABCDE"],
     "edges": [{"a": a, "b": b, "length": 10} for a, b in ("AB", "BC", "CD", "DA", "BE")],

@@ -14,7 +14,7 @@ import pytest
 from live_events import ERRAND_MAKERS, floor, look
 from machine import JIT
 
-from acerl_np import Dispatcher, EventError, EventWarning, InputError, SharingError
+from acerl_np import Dispatcher, EventError, EventWarning, InputError, Layout, SharingError
 from acerl_np.kernels.core import state
 from acerl_np.live import board
 from acerl_np.live import events as E
@@ -174,6 +174,14 @@ def test_a_class_derived_from_an_event_counts_as_the_event(tmp_path):
     assert look(Dispatcher.load(tmp_path / "live.npz")) == look(dispatcher)
     dispatcher.close()
     assert look(Dispatcher.recover("dmh", "STD", audit=tmp_path / "day.jsonl")) == look(dispatcher)
+
+
+def test_stations_of_other_names():
+    data = floor(1).to_dict() | {"aliases": {"dock": "B", "plug": "C"}}
+    dispatcher = Dispatcher(Layout.from_dict(data), "nearest")
+    dispatcher.feed(E.VehicleAdded(0.0, "w", "dock"))
+    assert dispatcher.sites["w"] == "B"
+    assert dispatcher.send(0.0, "v0", "plug").site == "C"
 
 
 # Times of another clock or unit
