@@ -48,12 +48,8 @@ def test_names_of_files_that_are_not_text(samples, tmp_path, monkeypatch):
     words = ["evaluate", f"{odd}.npz", "--on", f"{odd}.csv", *small, "--out", "all"]
     status, out, err = run_main(words)
     assert status == 0, err
-    assert (
-        (tmp_path / "case" / "all" / "trials.csv")
-        .read_text()
-        .splitlines()[1]
-        .startswith("\\udcff.npz,")
-    )
+    trials = (tmp_path / "case" / "all" / "trials.csv").read_text()
+    assert trials.splitlines()[1].startswith("\\udcff.npz,")
     sizes = ["--generations", "1", "--set", "population=2", "--set", "hidden=2"]
     status, out, err = run_main(["train", f"{odd}.csv", *small, *sizes, "--out", odd])
     assert status == 0, err

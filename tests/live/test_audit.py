@@ -412,9 +412,7 @@ def test_an_option_that_is_wrong_is_named_with_its_line(tmp_path):
     lines = read_lines(log)
     lines[0]["options"]["task_ids"] = 5
     write_lines(log, lines)
-    with pytest.raises(
-        RecordError, match="line 1: Started: task_ids: read 5; expected ids of tasks"
-    ):
+    with pytest.raises(RecordError, match="line 1: Started: task_ids: read 5; expected ids"):
         Dispatcher.recover(LAYOUT, "FCFS", audit=log)
     with pytest.raises(InputError, match="task_ids: read 5"):
         Dispatcher(LAYOUT, "FCFS", task_ids=5)

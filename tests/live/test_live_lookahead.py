@@ -184,9 +184,8 @@ def test_memory_is_that_of_the_day(tmp_path):
     again = Dispatcher.load(tmp_path / "live.npz")._floor.day
     held, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert (
-        most - held < 3_000_000
-    )  # what is read leaves no garbage, which would stay with the process
+    # What is read leaves no garbage, which would stay with the process.
+    assert most - held < 3_000_000
     assert (again.start, again.mark) == (-7.5, day.mark)
     assert np.array_equal(again.record[: day.n_tasks], day.record[: day.n_tasks])
     assert np.array_equal(again.ends[: day.n_tasks], day.ends[: day.n_tasks])

@@ -286,9 +286,7 @@ def test_what_cannot_be_of_chains():
     plain = Dispatcher("dmh", "nearest")
     plain.feed(E.TaskArrived(0.0, "a", *ends))
     for event in (E.TaskArrived(1.0, "b", *ends, after="a"), E.TaskReady(1.0, "a")):
-        with pytest.raises(
-            EventError, match="expected a layout with machines, and a rule, an index"
-        ):
+        with pytest.raises(EventError, match="expected a layout with machines, and a rule"):
             plain.feed(event)
 
 

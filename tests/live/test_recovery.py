@@ -110,9 +110,7 @@ def test_a_log_cut_anywhere_recovers_to_what_was_then(
     assert whole.count(b"\n") == len(seen)
     for _ in range(3):
         log.write_bytes(whole[: draw.randint(0, len(whole))])
-        n = len(
-            [row for row in log.read_bytes().split(b"\n") if row.endswith(b"}") and is_json(row)]
-        )
+        n = sum(row.endswith(b"}") and is_json(row) for row in log.read_bytes().split(b"\n"))
         again = recover(log, layout, policy)
         if n:
             expected = seen[n - 1]
@@ -200,10 +198,8 @@ def test_acknowledged_orders_do_not_come_again_the_others_are_kept(tmp_path):
         again = recover(log, **own)
         assert again.acknowledged == 2 and again.unacknowledged == kept
         assert names(again.decide(92.0)) == [(4, last.vehicle, "last", True)]
-        assert [x["number"] for x in again.unacknowledged] == [
-            3,
-            4,
-        ]  # what comes again is kept once
+        # What comes again is kept once.
+        assert [x["number"] for x in again.unacknowledged] == [3, 4]
     again.acknowledge(4)
     assert recover(log).decide(93.0) == [] and recover(log).unacknowledged == ()
 
@@ -276,9 +272,7 @@ def test_a_saved_state_and_a_new_file(tmp_path):
     dispatcher = Dispatcher.load(state, audit=new)
     dispatcher.feed(E.VehicleAdded(61.0, "v9", "st1"))
     dispatcher.feed(E.TaskArrived(45.0, "c", "st5", "st6", 100.0), number=10)
-    with pytest.raises(
-        RecordError, match=r"line 1: read the log's line 6; expected line 0, or state="
-    ):
+    with pytest.raises(RecordError, match=r"line 1: read the log's line 6; .* or state="):
         recover(new)
     again = recover(new, state=state)
     assert look_wholly(again)[:-1] == look_wholly(dispatcher)[:-1]
@@ -328,16 +322,10 @@ def test_what_cannot_be_recovered_is_refused(tmp_path):
     begin(log)
     rows = log.read_text().splitlines()[-6:]
     for change, message in (
-        (
-            lambda line: line.pop("line"),
-            "line 2: line: read 'None'; expected the count of the log's lines",
-        ),
+        (lambda line: line.pop("line"), "line 2: line: read 'None'; expected the count of"),
         (lambda line: line.update(kind="x"), "line 2: kind: read 'x'"),
         (lambda line: line.update(line=5), "line 3: line: read 2; expected 5 or more"),
-        (
-            lambda line: line.update(clock="x"),
-            "line 2: TaskArrived: time: read x; expected seconds",
-        ),
+        (lambda line: line.update(clock="x"), "line 2: TaskArrived: time: read x; expected"),
         (lambda line: line.update(pickup="x"), "line 2: TaskArrived: .* site 'x' unknown"),
         (lambda line: line.pop("pickup"), "line 2: TaskArrived: 'pickup' is missing"),
     ):
@@ -348,14 +336,10 @@ def test_what_cannot_be_recovered_is_refused(tmp_path):
             recover(log)
     log.write_text("\n".join(rows) + "\n")
     other = LAYOUT.with_fleet(LAYOUT.vehicles[:2])
-    with pytest.raises(
-        RecordError, match=r"vehicles: read v0, v1, v2; expected those of layout 'dmh': v0, v1$"
-    ):
+    with pytest.raises(RecordError, match=r"vehicles: read v0, v1, v2; .* 'dmh': v0, v1$"):
         Dispatcher.recover(other, "EDD", audit=log)
     other = replace(LAYOUT, truncate_distances=not LAYOUT.truncate_distances)
-    with pytest.raises(
-        RecordError, match=r"line 1: floor: of another floor than layout 'dmh'; exp"
-    ):
+    with pytest.raises(RecordError, match=r"line 1: floor: of another floor than layout 'dmh'"):
         Dispatcher.recover(other, "EDD", audit=log)
 
 
@@ -398,11 +382,8 @@ def test_lines_are_on_the_disk_if_asked(tmp_path, monkeypatch):
 def test_a_vehicle_that_is_idle_elsewhere(tmp_path):
     log = tmp_path / "day.jsonl"
     dispatcher, (vehicle, _) = begin(log)
-    with pytest.raises(
-        EventError,
-        match=f"VehicleIdle at 60.0 s: vehicle '{vehicle}' is at 'st1', task 'b' goes to 'st4'; expected it "
-        "there, or delivered=False, by which the task waits again",
-    ):
+    line = f"at 60.0 s: vehicle '{vehicle}' is at 'st1', task 'b' goes to 'st4'; .*delivered=False"
+    with pytest.raises(EventError, match=line):
         dispatcher.feed(E.VehicleIdle(60.0, vehicle, "st1"))
     dispatcher.feed(E.VehicleIdle(60.0, vehicle, "st1", delivered=False))
     assert (dispatcher.waiting, dispatcher.sites[vehicle]) == (("b",), "st1")

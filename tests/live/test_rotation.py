@@ -221,9 +221,8 @@ def test_the_service_rotates_as_the_date_changes(tmp_path, monkeypatch):
 
 
 def test_the_command_wants_a_state_to_rotate(empty, run, monkeypatch):
-    assert (
-        "--rotate: expected --log and --state" in run("serve --layout dmh --log x --rotate", 2).err
-    )
+    err = run("serve --layout dmh --log x --rotate", 2).err
+    assert "--rotate: expected --log and --state" in err
     for number in (1, 2):
         lines = format_line({"kind": "State", "number": number})
         monkeypatch.setattr(serve.sys, "stdin", give_input(lines))

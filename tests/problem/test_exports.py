@@ -460,9 +460,7 @@ def test_shifts_of_times_in_utc_ask_for_the_plants_clock(tmp_path, monkeypatch):
         [again] = acerl_np.load_records(path, **read)
         assert (again.content_hash, again.epoch) == (found[0].content_hash, found[0].epoch)
     for zone in ("Europe", "../x", "Europe/Berlun", "a\0", ""):
-        with pytest.raises(
-            InputError, match=r"^timezone \(--timezone\): read .*a time zone such as"
-        ):
+        with pytest.raises(InputError, match=r"^timezone \(--timezone\): read .*zone such as"):
             Export(timezone=zone)
     monkeypatch.setattr("acerl_np.problem.fields.available_timezones", set)
     with pytest.raises(InputError, match=r"this machine knows no other zone .*pip install tzdata"):
@@ -573,9 +571,7 @@ def test_a_due_time_of_the_next_day_is_by_the_clock_of_that_day(tmp_path):
 
 
 def test_a_fold_needs_a_zone(tmp_path):
-    with pytest.raises(
-        InputError, match=r"^fold \(--timezone ZONE,FOLD\): read .*earlier or later"
-    ):
+    with pytest.raises(InputError, match=r"^fold \(--timezone ZONE,FOLD\): .*earlier or later"):
         Export(timezone="Europe/Berlin", fold="first")
     with pytest.raises(InputError, match=r"^fold \(--timezone ZONE,FOLD\): .*timezone beside it"):
         Export(fold="later")

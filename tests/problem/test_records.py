@@ -73,10 +73,7 @@ def test_time_zero_may_be_named(tmp_path):
         ([header, f"{first},soon"], 'line 2: time_zero: read "soon" ... without an offset'),
         ([header, f"{first},{DAY}Z"], "line 2: time_zero ... expected a timestamp without an"),
         ([header, f"{first},2024-05-06T07:00:01"], "line 2: arrival_time ... not before time zero"),
-        (
-            [header, f"{first},{zero}", f"t1{first[2:]},{DAY}"],
-            "line 3: time_zero ... of line 2, 20",
-        ),
+        ([header, f"{first},{zero}", f"t1{first[2:]},{DAY}"], "line 3: time_zero ... line 2, 20"),
         ([header, f"t0,A,B,3,9,{DAY}"], "line 2: time_zero ... expected none, as arrival_time"),
     ]
     assert list_unrefused_files(path, cases, load) == []
@@ -131,9 +128,8 @@ def test_breakdowns_that_one_folder_cannot_hold_are_refused(empty, run):
     other = "holds other breakdowns than those of the records"
     for record, folder in (("b/b1.csv", "a"), ("c/c1.csv", "a"), ("DMH-01", "b")):
         own = words.replace("layout.json", "dmh") if record == "DMH-01" else words
-        assert (
-            f"{Path(folder, 'breakdowns.csv')}: {other}" in run(f"{own} {folder} {record}", 2).err
-        )
+        line = f"{Path(folder, 'breakdowns.csv')}: {other}"
+        assert line in run(f"{own} {folder} {record}", 2).err
     line = run("records make --layout dmh --tasks 3 --out a", 2).err
     assert f"{Path('a/breakdowns.csv')}: {other}" in line
     run(f"{words} a a/a1.csv")
@@ -759,19 +755,16 @@ def test_replay_and_evaluate_show_past_assignments(empty, run):
     hall(empty, day=day, past=past)
     words = "evaluate EDD STD --on day.csv --trials 2 --format json --past past.csv"
     found = run(f"{words} --details --out all")
-    assert (
-        "past: tasks start 10.5 s after the recorded start on average, at most 17.0 s" in found.err
-    )
+    line = "past: tasks start 10.5 s after the recorded start on average, at most 17.0 s"
+    assert line in found.err
     assert len(Path("all/schedule-day.csv").read_text().splitlines()) == 4
     table = json.loads(found.out)
     assert [row["policy"] for row in table[::2]] == ["EDD", "STD", "past"]
     assert (table[4]["record"], table[4]["makespan_s"]) == ("day", 45.0)
     assert table[4]["tardiness_s"] == pytest.approx(11.4, abs=0.05)
     assert Path("all/trials.csv").read_text().count("\npast,day,") == 2
-    assert (
-        "--past: read 2 files of assignments for 1 records"
-        in run(f"{words} --past past.csv", 2).err
-    )
+    line = "--past: read 2 files of assignments for 1 records"
+    assert line in run(f"{words} --past past.csv", 2).err
     write(Path("past.csv"), "task,vehicle,start", "t0,v,2.5")
     assert "past.csv: line 2: task: the file ends without 't1'" in run(words, 2).err
 

@@ -309,7 +309,5 @@ def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):
         assert same_trials(own, played)
     with pytest.raises(ActionError, match="illegal"):
         evaluate_policy(lambda observation, mask: np.full(len(mask), 99), instances, trials=2)
-    with pytest.raises(
-        PolicyError, match=r"policy: read 3; expected a policy, a rule's name, .*an object"
-    ):
+    with pytest.raises(PolicyError, match=r"policy: read 3; expected a policy, .*an object"):
         evaluate_policy(3, instances)

@@ -83,10 +83,8 @@ def test_spread_over_seeds():
     assert table.rows[1][:4] == ["b", 3, "1951.0 ± 1.0", f"{p:.3f}"]
     assert show_p(compare_ranks([1, 2], [1, 2]).p) == "1.000"
     assert show_p(compare_ranks(np.arange(20), np.arange(100, 120)).p) == "<0.001"
-    assert (
-        spread_table("t", "T", [make_row("c", 1900, 9, n_seeds=2)]).rows[0][2]
-        == "1900.0 and 1901.0"
-    )
+    [row] = spread_table("t", "T", [make_row("c", 1900, 9, n_seeds=2)]).rows
+    assert row[2] == "1900.0 and 1901.0"
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,5 @@ def test_a_checkpoint_that_lacks_an_option_is_refused(name, tmp_path):
     settings = unpack_json(arrays["settings"])
     del settings[own]["slots"]
     write_arrays(tmp_path / "run.npz", {**arrays, "settings": pack_json(settings)})
-    with pytest.raises(
-        CheckpointError, match=r"^[^\n]*run.npz: .* slots: missing; expected[^\n]*$"
-    ):
+    with pytest.raises(CheckpointError, match=r"^[^\n]*run.npz: .* slots: missing; [^\n]*$"):
         kind.resume(tmp_path / "run.npz")
