@@ -12,20 +12,12 @@ import numpy as np
 from machine import JIT
 from tables_and_refusals import change_arrays, list_taken
 
-from acerl_np import (
-    ACERL,
-    CheckpointError,
-    Config,
-    Instance,
-    Policy,
-    Simulator,
-    evaluate_policy,
-    load_suite,
-)
+from acerl_np import ACERL, Config, Instance, Policy, Simulator, evaluate_policy, load_suite
 from acerl_np.evaluation.trials import METRICS
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.simulation.arena import stream_keys
+from acerl_np.support.errors import CheckpointError
 from acerl_np.support.files import read_arrays, write_arrays
 from acerl_np.training.history import HISTORY_COLUMNS
 from studies.rivals import RivalTrainer

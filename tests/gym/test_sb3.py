@@ -11,15 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from acerl_np import (
-    Agent,
-    InputError,
-    Instance,
-    evaluate_policy,
-    load_instance,
-    load_policy,
-    load_suite,
-)
+from acerl_np import Agent, Instance, evaluate_policy, load_instance, load_policy, load_suite
+from acerl_np.support.errors import InputError
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("default")]
 

@@ -4,17 +4,9 @@ import pytest
 from live_events import line
 from worlds import make_task
 
-from acerl_np import (
-    ACERL,
-    Config,
-    Dispatcher,
-    EventError,
-    IndexPolicy,
-    Instance,
-    Lookahead,
-    load_suite,
-)
+from acerl_np import ACERL, Config, Dispatcher, IndexPolicy, Instance, Lookahead, load_suite
 from acerl_np.live import events as E
+from acerl_np.support.errors import EventError
 
 NEAREST = IndexPolicy.of_weights(approach=-1.0)
 

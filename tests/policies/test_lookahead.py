@@ -26,9 +26,7 @@ from acerl_np import (
     perturb,
     warm_up,
 )
-from acerl_np.kernels.core.state import (
-    NEVER,
-)
+from acerl_np.kernels.core.state import NEVER
 from acerl_np.kernels.rollout.lookahead import UNFINISHED, pick_candidate
 from acerl_np.policies.lookahead import find_apart, find_same
 from acerl_np.policies.network import initial_parameters

@@ -17,20 +17,12 @@ from episodes import begin, rate
 from trainings import list_differences
 
 import acerl_np
-from acerl_np import (
-    Config,
-    Dispatcher,
-    IndexPolicy,
-    Instance,
-    Lookahead,
-    PolicyError,
-    Simulator,
-    TaskArrived,
-)
+from acerl_np import Config, Dispatcher, IndexPolicy, Instance, Lookahead, Simulator, TaskArrived
 from acerl_np.evaluation.importance import list_parts
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.kernels.dispatching.floor import Floor
 from acerl_np.problem.goal import Goal
+from acerl_np.support.errors import PolicyError
 from acerl_np.support.machine_code import cache_folder
 from acerl_np.support.own import write_own
 

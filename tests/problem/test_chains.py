@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 from tables_and_refusals import list_unrefused
 
 import acerl_np
-from acerl_np import (
-    InputError,
-    Instance,
-    Layout,
-    LayoutError,
-    RecordError,
-    load_instance,
-    load_suite,
-)
+from acerl_np import Instance, Layout, load_instance, load_suite
 from acerl_np.kernels.rollout.variation import draw_records
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.demand import draw_shift
@@ -29,6 +21,7 @@ from acerl_np.problem.records import examine_record, write_record
 from acerl_np.problem.servable import check_record
 from acerl_np.problem.tables import allocate_variants, build_problem
 from acerl_np.problem.task_rows import count_before, find_roots
+from acerl_np.support.errors import InputError, LayoutError, RecordError
 from studies.job_shops import import_bilge_ulusoy
 
 FLOOR = {

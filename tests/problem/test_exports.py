@@ -20,15 +20,7 @@ from tables_and_refusals import FLEET, HEADER, list_unrefused, list_unrefused_fi
 from worlds import make_task, straight_floor
 
 import acerl_np
-from acerl_np import (
-    InputError,
-    Instance,
-    Layout,
-    RecordError,
-    RecordWarning,
-    Simulator,
-    load_instance,
-)
+from acerl_np import Instance, Layout, Simulator, load_instance
 from acerl_np.problem.export import Export
 from acerl_np.problem.fields import TimeColumn
 from acerl_np.problem.generate import perturb
@@ -38,6 +30,7 @@ from acerl_np.problem.parting import find_parting, part_rows
 from acerl_np.problem.records import examine_record, read_assignments, write_record
 from acerl_np.problem.source import find_lookalike
 from acerl_np.problem.synonyms import find_synonyms
+from acerl_np.support.errors import InputError, RecordError, RecordWarning
 
 KNOWN = (*HEADER.split(","), "handling_time", "demand", "time_zero", "priority", "earliest_start")
 FLOOR = Layout.from_dict({"name": "hall", **straight_floor(FLEET)})

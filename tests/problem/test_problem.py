@@ -17,23 +17,14 @@ from pages import BATTERY
 from tables_and_refusals import HEADER, list_unrefused, list_unrefused_files, refused
 from worlds import floors, make_task
 
-from acerl_np import (
-    InputError,
-    Instance,
-    Layout,
-    LayoutError,
-    RecordError,
-    Simulator,
-    load_instance,
-    load_layout,
-    load_suite,
-)
+from acerl_np import Instance, Layout, Simulator, load_instance, load_layout, load_suite
 from acerl_np.kernels.core import state as S
 from acerl_np.kernels.core.rounding import count_ticks, cut_metres, measure_metres
 from acerl_np.problem import columns, records, task_rows
 from acerl_np.problem.interface import find_scaling, scaling_of
 from acerl_np.problem.parts import Breakdown
 from acerl_np.problem.tables import build_problem
+from acerl_np.support.errors import InputError, LayoutError, RecordError
 
 SCALING = {
     **{"distance": [7.5, 2.5], "waiting": [10, 10], "expiry": [15, 5], "demand": [0, 1]},

@@ -4,14 +4,7 @@ import full
 import numba
 import numpy as np
 import pytest
-from episodes import (
-    compare,
-    play_and_compare,
-    play_on,
-    scaling_array,
-    scaling_dict,
-    schedule_rows,
-)
+from episodes import compare, play_and_compare, play_on, scaling_array, scaling_dict, schedule_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import JIT
@@ -19,10 +12,7 @@ from tables_and_refusals import list_unrefused
 from worlds import SCALED, World, floors, make_hall, make_task, straight_floor, worlds
 
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
-from acerl_np.kernels.core.state import (
-    allocate_state,
-    copy_row,
-)
+from acerl_np.kernels.core.state import allocate_state, copy_row
 from acerl_np.problem.interface import find_scaling
 
 # Random floors, fleets and tasks

@@ -18,12 +18,7 @@ from hypothesis.extra import numpy as st_numpy
 from machine import limit_files
 from tables_and_refusals import check_message, refused
 
-from acerl_np import (
-    InputError,
-    PolicyError,
-    RecordError,
-    StorageError,
-)
+from acerl_np import InputError, PolicyError, RecordError, StorageError
 from acerl_np.problem.goal import TERM
 from acerl_np.problem.source import EMPTY
 from acerl_np.support import files

@@ -12,18 +12,7 @@ import pytest
 from tables_and_refusals import list_unrefused
 from trainings import GENERATIONS, JIT, load_instances
 
-from acerl_np import (
-    ACERL,
-    CheckpointError,
-    Config,
-    ConfigError,
-    InputError,
-    Lookahead,
-    PolicyError,
-    Simulator,
-    evaluate_policy,
-    load_policy,
-)
+from acerl_np import ACERL, Config, Lookahead, Simulator, evaluate_policy, load_policy
 from acerl_np.commands.main import main
 from acerl_np.evaluation.hindsight import find_references
 from acerl_np.evaluation.tracing import trace_policy
@@ -32,6 +21,7 @@ from acerl_np.evaluation.verdict import judge
 from acerl_np.evolution import Evolution, InstanceSampler, rank_utilities
 from acerl_np.kernels.core.state import read_outcome
 from acerl_np.problem.goal import Goal
+from acerl_np.support.errors import CheckpointError, ConfigError, InputError, PolicyError
 from studies.rivals import RivalTrainer
 
 LIMIT = 5.0
