@@ -29,12 +29,7 @@ def step_errands():
     simulator.step(simulator.action_mask.argmax(axis=1))
 
 
-ALL = [
-    *(partial(warm_up, part) for part in PARTS),
-    play_errands,
-    step_errands,
-    training.warm_up,
-]
+ALL = [*(partial(warm_up, part) for part in PARTS), play_errands, step_errands, training.warm_up]
 
 
 def main(words):

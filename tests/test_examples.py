@@ -30,15 +30,10 @@ def test_the_page_ranks_as_the_paper(monkeypatch):
     page = load_example("acerl_one_page")
     monkeypatch.setattr(page, "P_F", 0.0)
     random = np.random.default_rng(0)
-    j_r, j_c, eta = (
-        -random.integers(1800, 2000, 40),
-        random.integers(20, 90, 40),
-        random.integers(3, size=40),
-    )
-    buffers = [
-        [Member(float(j_r[k]), float(j_c[k]), k) for k in range(40) if eta[k] == i]
-        for i in range(3)
-    ]
+    j_r, j_c = -random.integers(1800, 2000, 40), random.integers(20, 90, 40)
+    eta = random.integers(3, size=40)
+    members = [Member(float(r), float(c), k) for k, (r, c) in enumerate(zip(j_r, j_c, strict=True))]
+    buffers = [[one for one in members if eta[one.zeta] == i] for i in range(3)]
     assert np.allclose(page.rank(j_r, j_c, eta, random), rank(buffers, page.XI, 0.0, 0, 0))
     records = acerl_np.load_suite("dmh-train")[:2]
     theta = np.zeros((2, page.ENDS[-1]), np.float32)

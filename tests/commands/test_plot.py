@@ -16,18 +16,8 @@ from acerl_np.commands.shared.curves import find_beside
 from acerl_np.commands.shared.progress import draw_training
 from acerl_np.problem.choices import PAPER_RULES
 
-TRAIN = [
-    "train",
-    "--generations",
-    "2",
-    "--set",
-    "population=8",
-    "--set",
-    "hidden=4",
-    "--trials",
-    "0",
-]
-TRAIN += ["--set", "curve_every=1", "--set", "curve_trials=1"]
+TRAIN = ["train", "--generations", "2", "--set", "population=8", "--set", "hidden=4"]
+TRAIN += ["--trials", "0", "--set", "curve_every=1", "--set", "curve_trials=1"]
 PNG = b"\x89PNG"
 
 

@@ -241,14 +241,10 @@ def test_driving_may_take_longer_and_records_tell_by_how_much():
     shift = acerl_np.generate_shift(floor, hours=2.0, scale=0.5)
     longer = lengthen(floor, 1.3)
     for v, slow in zip(floor.vehicles, longer.vehicles, strict=True):
-        np.testing.assert_allclose(
-            longer.routes.find_time(slow.speed), 1.3 * floor.routes.find_time(v.speed)
-        )
-    [row] = [
-        row
-        for row in what_if(shift, {"lengthen": [1.3]}, {"nearest": "nearest"})
-        if not row.is_base
-    ]
+        times = longer.routes.find_time(slow.speed), 1.3 * floor.routes.find_time(v.speed)
+        np.testing.assert_allclose(*times)
+    rows = what_if(shift, {"lengthen": [1.3]}, {"nearest": "nearest"})
+    [row] = [row for row in rows if not row.is_base]
     trace = trace_policy("nearest", replace(shift, layout=longer))
     assert row.trials.waiting[0, 0] == pytest.approx(trace.waiting)
     n = shift.n_tasks

@@ -550,13 +550,8 @@ def test_a_due_time_of_the_next_day_is_by_the_clock_of_that_day(tmp_path):
         path = write(tmp_path / "night.csv", header, f"t0,A,B,{day},23:30,{due}")
         assert load(path, mapping=how).expiry.tolist() == [seconds + 3600], day
     write(path, header, "t0,A,B,26.10.2024,23:30,02:30")
-    refused(
-        path,
-        ["line 2: expiry_time", "2024-10-27T02:30", "--timezone ZONE,FOLD"],
-        load,
-        path,
-        mapping=how,
-    )
+    words = ["line 2: expiry_time", "2024-10-27T02:30", "--timezone ZONE,FOLD"]
+    refused(path, words, load, path, mapping=how)
     assert load(path, mapping={**how, "fold": "later"}).expiry.tolist() == [4 * 3600]
     assert load(path, mapping={**how, "fold": "earlier"}).expiry.tolist() == [3 * 3600]
     write(path, header, "t0,A,B,31.12.9999,23:30,02:30")
@@ -722,11 +717,8 @@ def test_what_stands_before_decimals_may_be_said(tmp_path):
     refused(path, ["line 2: demand", "no points between"], load, path, **COMMA)
     write(path, HEADER + ",demand", "t0,A,B,0.5,9,1.2")
     assert load(path, **COMMA).demand.tolist() == [1.2]
-    for mark, text, value in (
-        (".", "1,200", 1200),
-        (",", "1.200,5", 1200.5),
-        (".", "1,200.5", 1200.5),
-    ):
+    cases = ((".", "1,200", 1200), (",", "1.200,5", 1200.5), (".", "1,200.5", 1200.5))
+    for mark, text, value in cases:
         write(path, HEADER + ",demand", f't0,A,B,0,9,"{text}"')
         assert load(path, mapping={"decimal": mark}).demand.tolist() == [value]
     write(path, HEADER.replace(",", ";"), "t0;A;B;1.5;9")

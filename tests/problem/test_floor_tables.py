@@ -104,11 +104,8 @@ def fits(schema, value):
     if kind == "array":
         size = isinstance(value, list) and len(value)
         least, most = schema.get("minItems", 0), schema.get("maxItems", size)
-        return (
-            size is not False
-            and least <= size <= most
-            and all(fits(schema["items"], x) for x in value)
-        )
+        is_long_enough = size is not False and least <= size <= most
+        return is_long_enough and all(fits(schema["items"], x) for x in value)
     is_kind = isinstance(value, KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
     low, high = schema.get("minimum", value), schema.get("maximum", value)
     return is_kind and (kind == "string" or low <= value <= high)
@@ -119,14 +116,8 @@ def test_layouts_are_as_the_schema_says():
     for path in instances_folder().rglob("layout.json"):
         assert fits(schema, json.loads(path.read_text())), path
     whole = acerl_np.load_layout("dmh").to_dict()
-    whole["battery"] = {
-        "capacity": 10,
-        "idle": 1,
-        "empty": 1,
-        "loaded": 1,
-        "charge": 2,
-        "critical": 1,
-    }
+    uses = dict.fromkeys(("idle", "empty", "loaded", "critical"), 1)
+    whole["battery"] = {"capacity": 10, "charge": 2, **uses}
     damaged = [
         {**whole, "wheels": 4},
         {key: x for key, x in whole.items() if key != "sites"},

@@ -26,17 +26,8 @@ def test_an_objective_that_is_written_is_read(weights):
 def test_objectives_in_their_shortest_form_or_none():
     assert Goal(" 1*late + 0.050*tardiness").objective == SHIFT == "late+0.05*tardiness"
     assert Goal("2e-3*makespan").objective == "0.002*makespan"
-    texts = [
-        "",
-        "speed",
-        "late+late",
-        "0*late",
-        "-1*late",
-        "late+",
-        "late*2",
-        "1e9*late",
-        "1.2.3*late",
-    ]
+    texts = ["", "speed", "late+late", "0*late", "-1*late", "late+", "late*2"]
+    texts += ["1e9*late", "1.2.3*late"]
     cases = [(text, f"objective: read '{text}'; expected weighted measures") for text in texts]
     assert list_unrefused(Goal, cases, ConfigError) == []
     cases = [(text, "cost: read") for text in texts]

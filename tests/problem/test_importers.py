@@ -352,11 +352,8 @@ def test_lengths_and_speeds_that_are_none_are_said():
     assert ways(layout) == [("a", "b", 0.001, True)]
     assert warnings == ["path[1].length: 0.001 m, its points lie 3 m apart"]
     start = '<property name="loopback:initialPosition" value="a"/>'
-    for speed, found in (
-        ("", "none"),
-        ('maxVelocity="0"', 'read "0"'),
-        ('maxVelocity=" "', "none"),
-    ):
+    speeds = {"": "none", 'maxVelocity="0"': 'read "0"', 'maxVelocity=" "': "none"}
+    for speed, found in speeds.items():
         text = plant(f'{path()}<vehicle name="v" {speed}>{start}</vehicle>')
         layout, warnings = import_opentcs(text)
         assert layout["vehicles"] == [{"id": "v", "start": "a", "speed": 1.0}]
@@ -458,13 +455,9 @@ def test_keys_that_no_reader_looked_at_are_named():
     [line] = [line for line in warnings if line.startswith("operations that links allow: 1 (L)")]
     assert "--arrivals shift --role" in line
     [line] = [line for line in warnings if line not in told(warnings)]
-    for key in (
-        "odd (2)",
-        "point.a0 (2)",
-        "point.b (1)",
-        "path.property.tcs:routingCostForward (1)",
-    ):
-        assert (key in line) == (key != "point.b (1)")
+    for key in ("odd (2)", "point.a0 (2)", "path.property.tcs:routingCostForward (1)"):
+        assert key in line
+    assert "point.b (1)" not in line
     data = json.loads(edge_with())
     data["layouts"][0]["nodes"][0] |= {"loadSetNames": [1], "mapDescription": {"a": {"b": 1}}}
     [line] = import_lif(json.dumps(data))[1]
@@ -552,13 +545,8 @@ def test_chargers_and_peripherals_are_no_stations():
         body += f'<location name="{name}" type="{kind}">{links}</location>'
     text = plant(body, "abcde").replace('name="e"', 'name="e" type="PARK_POSITION"', 1)
     data, warnings = import_opentcs(text)
-    sites = [
-        ("S", "Shelf"),
-        ("P1", "charger"),
-        ("c", "charger"),
-        ("d", "charger"),
-        ("P4", "parking"),
-    ]
+    chargers = [(name, "charger") for name in ("P1", "c", "d")]
+    sites = [("S", "Shelf"), *chargers, ("P4", "parking")]
     assert [(site["id"], site["kind"]) for site in data["sites"]] == sites
     assert "stations" not in data
     assert warnings[0] == "chargers: 4 (P1, P2, P3, P4) kept as sites; no tasks are drawn to them"

@@ -11,14 +11,7 @@ from full import Episode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from played import decide_drawn
-from worlds import (
-    floors,
-    make_task,
-    with_chains,
-    with_chargers,
-    with_parking,
-    worlds,
-)
+from worlds import floors, make_task, with_chains, with_chargers, with_parking, worlds
 
 from acerl_np.plain import floor as plain
 from acerl_np.plain import simulator

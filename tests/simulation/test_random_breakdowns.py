@@ -267,12 +267,7 @@ def test_train_evaluate_and_replay_with_random_breakdowns(empty, run):
     words = "evaluate run/policy.npz EDD nearest --on own.csv --layout dmh --past past.csv"
     words += " --trials 6 --out all --force --format json"
     tables = []
-    models = (
-        random,
-        "--breakdowns listed",
-        f"--breakdowns none {random}",
-        "--breakdowns none",
-    )
+    models = (random, "--breakdowns listed", f"--breakdowns none {random}", "--breakdowns none")
     for model in models:
         tables.append(json.loads(run(f"{words} {model}").out))
         trials = Path("all/trials.csv").read_text().splitlines()[1:]

@@ -24,11 +24,8 @@ LAYOUT = {
         {"id": "w", "start": "c"},
     ],
 }
-ROWS = [
-    make_task("t", "a", "b", 0, 30),
-    make_task("u", "b", "c", 0, 25),
-    make_task("x", "b", "a", 10, 70.5),
-]
+OWN = ("t", "a", "b", 0, 30), ("u", "b", "c", 0, 25), ("x", "b", "a", 10, 70.5)
+ROWS = [make_task(*own) for own in OWN]
 
 
 def colours_of(picture):

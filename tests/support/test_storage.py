@@ -317,12 +317,8 @@ def test_no_small_archive_unpacks_to_much(tmp_path):
         for at, value in ((20, 900_000), (24, 900_000), (42, offset)):
             twice = lie(twice, name, at, value)
     with mock.patch.object(zipfile.ZipFile, "read") as unpacked:
-        for data in (
-            small,
-            twice,
-            lie(whole, "zeros.npy", 24, 2**31),
-            lie(small, "zeros.npy", 24, 9),
-        ):
+        lies = lie(whole, "zeros.npy", 24, 2**31), lie(small, "zeros.npy", 24, 9)
+        for data in (small, twice, *lies):
             assert read_damaged(path, data) is None
     assert not unpacked.called
     # What says that it is smaller than it is.
