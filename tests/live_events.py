@@ -3,7 +3,6 @@
 import heapq
 import math
 from contextlib import suppress
-from itertools import pairwise
 
 import full
 import numpy as np
@@ -59,12 +58,9 @@ def floor(n=2, **keys):
 
 def line(*vehicles):
     """Five sites in a row, 10 m apart, with vehicles (id, start) or (id, start, capacity)."""
-    sites = [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abcde")]
-    edges = [{"a": a, "b": b} for a, b in pairwise("abcde")]
     keys = "id", "start", "capacity"
     fleet = [dict(zip(keys, vehicle, strict=False)) for vehicle in vehicles]
-    data = {"format": 1, "name": "line", "sites": sites, "edges": edges, "vehicles": fleet}
-    return Layout.from_dict(data)
+    return Layout.from_dict(worlds.row_floor("abcde", fleet, name="line"))
 
 
 def look(dispatcher):

@@ -337,16 +337,16 @@ def chained_world(seed):
 
 def straight_floor(vehicles, **keys):
     """A --10 m-- B --6 m-- C, both ways; observations show the raw numbers."""
-    return {
-        "format": 1,
-        "sites": [
-            {"id": name, "x": x, "y": y} for name, x, y in (("A", 0, 0), ("B", 10, 0), ("C", 10, 6))
-        ],
-        "edges": [{"a": "A", "b": "B"}, {"a": "B", "b": "C"}],
-        "vehicles": vehicles,
-        "scaling": RAW,
-        **keys,
-    }
+    places = ("A", 0, 0), ("B", 10, 0), ("C", 10, 6)
+    sites = [{"id": name, "x": x, "y": y} for name, x, y in places]
+    return row_floor("ABC", vehicles, **{"sites": sites, "scaling": RAW, **keys})
+
+
+def row_floor(names, vehicles, **keys):
+    """Sites in a row, 10 m apart, and edges both ways between neighbours."""
+    sites = [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate(names)]
+    edges = [{"a": a, "b": b} for a, b in pairwise(names)]
+    return {"format": 1, "sites": sites, "edges": edges, "vehicles": vehicles, **keys}
 
 
 def make_task(task, pickup, delivery, arrival_time, expiry_time=0.0, **keys):

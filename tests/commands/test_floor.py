@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tables_and_refusals import read_rows
-from worlds import make_task
+from worlds import make_task, row_floor
 
 import acerl_np
 from acerl_np.pictures.text import HEIGHT, MARK, WIDTH, draw_text
@@ -21,14 +21,8 @@ RECORD = "task,pickup,delivery,arrival_time,expiry_time,handling_time,demand\n"
 
 
 def make_layout(edges, vehicles=({"id": "v", "start": "a", "speed": 2},), sites="abc", **more):
-    return {
-        "format": 1,
-        "name": "small",
-        "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate(sites)],
-        "edges": [{"a": a, "b": b, "one_way": one_way} for a, b, one_way in edges],
-        "vehicles": list(vehicles),
-        **more,
-    }
+    edges = [{"a": a, "b": b, "one_way": one_way} for a, b, one_way in edges]
+    return row_floor(sites, list(vehicles), **{"name": "small", "edges": edges, **more})
 
 
 def make_plant(points, ways, more=""):

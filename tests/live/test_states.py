@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from worlds import row_floor
 
 import acerl_np
 from acerl_np.live import events as E
@@ -179,10 +180,9 @@ def test_check_sees_what_is_broken():
 @pytest.mark.compiles
 def test_what_nobody_can_reach_is_unservable_until_somebody_can(tmp_path):
     """Two parts, a to b and c to d, a vehicle in the first: no event is refused, and nobody is sent."""
-    sites = [{"id": name, "x": 10.0 * k, "y": 0.0} for k, name in enumerate("abcd")]
-    edges = [{"a": "a", "b": "b"}, {"a": "c", "b": "d"}]
-    data = {"format": 1, "name": "parts", "sites": sites, "edges": edges}
-    layout = acerl_np.Layout.from_dict({**data, "vehicles": [{"id": "v0", "start": "a"}]})
+    parted = {"name": "parts", "edges": [{"a": "a", "b": "b"}, {"a": "c", "b": "d"}]}
+    floor = row_floor("abcd", [{"id": "v0", "start": "a"}], **parted)
+    layout = acerl_np.Layout.from_dict(floor)
     log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
     with acerl_np.Dispatcher(layout, "nearest", audit=log) as own:
         own.feed(E.TaskArrived(0.0, "none", "a", "c", 90.0))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tables_and_refusals import list_unrefused
+from worlds import row_floor
 
 import acerl_np
 from acerl_np import Instance, Layout, load_instance, load_suite
@@ -24,13 +25,8 @@ from acerl_np.problem.task_rows import count_before, find_roots
 from acerl_np.support.errors import InputError, LayoutError, RecordError
 from studies.job_shops import import_bilge_ulusoy
 
-FLOOR = {
-    "format": 1,
-    "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abcd")],
-    "edges": [{"a": x, "b": y} for x, y in ("ab", "bc", "cd")],
-    "vehicles": [{"id": "v", "start": "a"}],
-    "machines": [{"site": "b"}, {"site": "c", "servers": 2}],
-}
+MACHINES = [{"site": "b"}, {"site": "c", "servers": 2}]
+FLOOR = row_floor("abcd", [{"id": "v", "start": "a"}], machines=MACHINES)
 HEADER = "task,pickup,delivery,arrival_time,expiry_time,after,processing,announced\n"
 
 

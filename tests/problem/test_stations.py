@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tables_and_refusals import list_unrefused
-from worlds import make_task
+from worlds import make_task, row_floor
 
 import acerl_np
 from acerl_np.problem.generate import find_task_places, generate_record
@@ -25,14 +25,7 @@ DATA = Path(__file__).parents[1] / "data"
 
 def line(**more):
     """Return sites a, b, ..., f on a line, 10 m apart, a vehicle at a."""
-    return {
-        "format": 1,
-        "name": "line",
-        "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abcdef")],
-        "edges": [{"a": a, "b": b} for a, b in zip("abcde", "bcdef", strict=True)],
-        "vehicles": [{"id": "v", "start": "a"}],
-        **more,
-    }
+    return row_floor("abcdef", [{"id": "v", "start": "a"}], **{"name": "line", **more})
 
 
 STATIONS = {"ends": ["f", "a"], "mid": ["d", "c"], "one": ["c"]}

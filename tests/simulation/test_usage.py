@@ -1,7 +1,7 @@
 """Waiting, utilisation and empty travel by hand; test_trace.py sets them beside the trips of traces."""
 
 import pytest
-from worlds import make_task
+from worlds import make_task, row_floor
 
 import acerl_np
 from acerl_np.evaluation.trials import evaluate_policy
@@ -10,13 +10,7 @@ from acerl_np.evaluation.trials import evaluate_policy
 def play(tasks, breakdowns=(), n_vehicles=1, **keys):
     """Sites a - b - c, 10 m apart, and vehicles at a that drive 1 m/s."""
     vehicle = {"start": "a", "speed": 1, "breakdowns": list(breakdowns)}
-    layout = {
-        "format": 1,
-        "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abc")],
-        "edges": [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}],
-        "vehicles": [{"id": f"v{k}", **vehicle} for k in range(n_vehicles)],
-        **keys,
-    }
+    layout = row_floor("abc", [{"id": f"v{k}", **vehicle} for k in range(n_vehicles)], **keys)
     record = acerl_np.Instance.from_rows("hand", acerl_np.Layout.from_dict(layout), tasks)
     return evaluate_policy("FCFS", record, trials=1)
 

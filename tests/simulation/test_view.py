@@ -6,24 +6,16 @@ import sys
 import numpy as np
 import pytest
 from pages import make_powered
-from worlds import make_task
+from worlds import make_task, row_floor
 
 import acerl_np
 from acerl_np import Instance, Layout, Simulator, load_instance
 from acerl_np.simulation.view import COLOURS, SIDE, WAITING, describe_episode, draw_episode
 
 BREAKDOWNS = [{"time": 11, "repair_time": 5}]
-LAYOUT = {
-    "format": 1,
-    "sites": [
-        {"id": name, "x": x, "y": y} for name, x, y in (("a", 0, 0), ("b", 40, 0), ("c", 40, 20))
-    ],
-    "edges": [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}],
-    "vehicles": [
-        {"id": "v", "start": "a", "speed": 2, "breakdowns": BREAKDOWNS},
-        {"id": "w", "start": "c"},
-    ],
-}
+FLEET = [{"id": "v", "start": "a", "speed": 2, "breakdowns": BREAKDOWNS}, {"id": "w", "start": "c"}]
+PLACES = ("a", 0, 0), ("b", 40, 0), ("c", 40, 20)
+LAYOUT = row_floor("abc", FLEET, sites=[{"id": name, "x": x, "y": y} for name, x, y in PLACES])
 OWN = ("t", "a", "b", 0, 30), ("u", "b", "c", 0, 25), ("x", "b", "a", 10, 70.5)
 ROWS = [make_task(*own) for own in OWN]
 
