@@ -336,10 +336,8 @@ def adapt(kind, mean, state, first, utilities, noise, antithetic, limits=None):
     y_mean = [math.fsum(root[j][k] * z_mean[k] for k in range(n)) for j in range(n)]
     mu = 1 / selection_variance(w_mean, antithetic)
 
-    p_s = [
-        (1 - c_s) * state["size_path"][j] + math.sqrt(c_s * (2 - c_s) * mu) * z_mean[j]
-        for j in range(n)
-    ]
+    share = math.sqrt(c_s * (2 - c_s) * mu)
+    p_s = [(1 - c_s) * state["size_path"][j] + share * z_mean[j] for j in range(n)]
     expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
     length = math.sqrt(math.fsum(p * p for p in p_s))
     new_size = size * math.exp(min(1, c_s / d_s * (length / expected - 1)))

@@ -19,10 +19,8 @@ from trainings import read_state
 import acerl_np
 from acerl_np.commands.main import main
 
-pytestmark = [
-    needs_jit,
-    pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits"),
-]
+WINDOWS = sys.platform == "win32"
+pytestmark = [needs_jit, pytest.mark.skipif(WINDOWS, reason="POSIX signals and limits")]
 
 SMALL = ["--set", "population=6", "--set", "hidden=5", "--trials", "0", "--threads", "1", "--quiet"]
 SETTINGS = {"population": 6, "hidden": (5,)}

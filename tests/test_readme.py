@@ -145,10 +145,8 @@ def list_options(parser):
 
 def test_options_in_sentences_exist():
     """Of the command that the inline code begins with, else of any command, study, benchmark or check."""
-    scripts = [
-        *(ROOT / "benchmarks").glob("*.py"),
-        *(x for x in (ROOT / ".ci").iterdir() if x.is_file()),
-    ]
+    scripts = [x for x in (ROOT / ".ci").iterdir() if x.is_file()]
+    scripts += (ROOT / "benchmarks").glob("*.py")
     option = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
     elsewhere = {x for path in scripts for x in option.findall(path.read_text(encoding="utf-8"))}
     known = list_options(build_parser("")) | list_options(studies.build_parser()) | elsewhere

@@ -219,10 +219,8 @@ def with_chargers(draw, some_worlds):
     ids = [site["id"] for site in world.layout["sites"]]
     sites = draw(st.lists(st.sampled_from(ids), min_size=1, max_size=3, unique=True))
     chargers = [(site, draw(st.integers(1, 2))) for site in sites]
-    layout = {
-        **world.layout,
-        "chargers": [{"site": site, "slots": slots} for site, slots in chargers],
-    }
+    own = [{"site": site, "slots": slots} for site, slots in chargers]
+    layout = {**world.layout, "chargers": own}
 
     def battery():
         return make_battery(drawer(draw), layout, world.rows, chargers)
@@ -383,14 +381,12 @@ def make_hall(n_vehicles=20, n_tasks=1000, every=5.0):
     fleet = [{"id": f"agv-{k:02d}", "start": names[k % 4], "speed": 2} for k in range(n_vehicles)]
     for k in range(0, n_vehicles, 3):
         fleet[k]["breakdowns"] = [{"time": 300 + 50 * (k % 20), "repair_time": 200}]
-    sites = [
-        {"id": name, "x": 20 * (k % 10), "y": 15 * (k // 10), "kind": "ab"[k % 2]}
-        for k, name in enumerate(names)
-    ]
-    edges = [
-        {"a": names[a], "b": names[b], "length": 20, "one_way": 40 <= a == b - 1 < 49}
-        for a, b in ends
-    ]
+    sites, edges = [], []
+    for k, name in enumerate(names):
+        sites.append({"id": name, "x": 20 * (k % 10), "y": 15 * (k // 10), "kind": "ab"[k % 2]})
+    for a, b in ends:
+        way = {"length": 20, "one_way": 40 <= a == b - 1 < 49}
+        edges.append({"a": names[a], "b": names[b], **way})
     layout = {"format": 1, "name": "hall", "sites": sites, "edges": edges, "vehicles": fleet}
     places = [rng.choice(100, 2, replace=False) for _ in range(n_tasks)]
     rows = [

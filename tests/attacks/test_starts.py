@@ -329,10 +329,8 @@ def test_a_task_that_an_idle_vehicle_could_take_is_neglected(monkeypatch):
 @pytest.mark.slow
 def test_the_process_writes_its_state_and_goes_on_from_there_after_a_kill(tmp_path):
     words = ["-m", "acerl_np", "serve", "nearest", "--layout", "dmh", "--log", "day.jsonl"]
-    lines, out = (
-        [json.dumps(arrive(f"t{k}", float(k))) + "\n" for k in range(2_100)],
-        tmp_path / "out",
-    )
+    lines = [json.dumps(arrive(f"t{k}", float(k))) + "\n" for k in range(2_100)]
+    out = tmp_path / "out"
     with out.open("wb") as told:
         pipes = {"stdin": subprocess.PIPE, "stdout": told, "text": True, "cwd": tmp_path}
         with subprocess.Popen([sys.executable, *words], **pipes) as process:

@@ -375,13 +375,10 @@ def test_a_record_is_set_against_the_time_to_charge(empty, run):
     run(f"floor edit supply-loop --out l.json {words}")
     write("day.csv", RECORD + "".join(f"t{k},rack-1,line-1,{120 * k},99,0,0\n" for k in range(30)))
     told = run("floor check l.json --on day.csv").out.splitlines()[-3:]
-    assert re.search(
-        r"day: a vehicle must charge \d+% of its time, .* with it; slots: 2.\d of 1", told[0]
-    )
-    assert told[1:] == [
-        "day: the chargers cannot keep up",
-        "day: this fleet cannot keep up while it charges",
-    ]
+    words = r"day: a vehicle must charge \d+% of its time, .* with it; slots: 2.\d of 1"
+    assert re.search(words, told[0])
+    fleet = "day: this fleet cannot keep up while it charges"
+    assert told[1:] == ["day: the chargers cannot keep up", fleet]
     assert "need more than a full battery" in run("records check day.csv --layout l.json").out
     [row] = read_rows(run("records check day.csv --layout l.json --format csv").out)
     assert float(row["charging_share"]) == float(row["slots_needed"]) / 2 > 0.5

@@ -124,10 +124,8 @@ def test_what_is_no_file_is_not_replaced(folder, run):
 
 
 def test_default_names_replace_what_was_made_here_alone(folder, run):
-    for words, name in (
-        ("replay EDD week.csv", "replay.html"),
-        ("plot curves run", "run/curves.png"),
-    ):
+    made = {"replay EDD week.csv": "replay.html", "plot curves run": "run/curves.png"}
+    for words, name in made.items():
         assert main(words.split()) == main(words.split()) == 0
         assert MARK.encode() in Path(name).read_bytes()
         assert " exists; expected a new name" in run(f"{words} --out {name}", 2).err
@@ -169,10 +167,7 @@ def kill(words, patch):
             main(words.split())
 
 
-STARTS = (
-    f"train week.csv {TINY} --out new",
-    f"train week.csv next.csv --hold-out 0.5 {TINY} --out new",
-)
+STARTS = [f"train {x} {TINY} --out new" for x in ("week.csv", "week.csv next.csv --hold-out 0.5")]
 
 
 @pytest.mark.parametrize("words", STARTS)

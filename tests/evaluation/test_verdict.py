@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -501,10 +502,8 @@ def test_what_takes_too_long_is_left_out_and_said():
 @needs_jit
 def test_a_verdict_on_shifts_has_rows_and_bad_days():
     floor = acerl_np.load_layout("supply-loop")
-    days = [
-        acerl_np.generate_shift(floor, hours=2.0, scale=0.5, index=k, name=f"s{k}")
-        for k in range(3)
-    ]
+    make = partial(acerl_np.generate_shift, floor, hours=2.0, scale=0.5)
+    days = [make(index=k, name=f"s{k}") for k in range(3)]
     verdict = judge(make_policy(), days[:2], days[2:], Playing(1, goal=SUM))
     labels = [row.label for row in verdict.rows]
     assert labels == list(dict.fromkeys(["policy", verdict.best_rule, "nearest", "general"]))

@@ -77,10 +77,8 @@ def test_two_viewers_of_a_plant_and_a_service_that_is_killed_and_comes_back(chro
     """The plant runs at sixty times its clock."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    url, plant = (
-        f"http://127.0.0.1:{port}/",
-        Plant(LAYOUT, port, every=25.0, token="open-sesame-1a2b3c4d"),
-    )
+    url, token = f"http://127.0.0.1:{port}/", "open-sesame-1a2b3c4d"
+    plant = Plant(LAYOUT, port, every=25.0, token=token)
     emulate(chrome)
 
     def run(seconds):
@@ -100,11 +98,8 @@ def test_two_viewers_of_a_plant_and_a_service_that_is_killed_and_comes_back(chro
         chrome.get(url)
         wait(lambda: chrome.find_element("id", "token").is_displayed())
         assert not chrome.find_element("id", "runs").is_displayed()
-        for token, told in (
-            ("sesame", "token: not the one of this service"),
-            ("open-sesame-1a2b3c4d", ""),
-        ):
-            chrome.find_element("id", "token").send_keys(token)
+        for given, told in (("sesame", "token: not the one of this service"), (token, "")):
+            chrome.find_element("id", "token").send_keys(given)
             chrome.find_element("css selector", "#login button").click()
             wait(lambda told=told: read_text(chrome, "refusal") == told)
         wait(lambda: chrome.find_element("id", "runs").is_displayed())

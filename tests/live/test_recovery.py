@@ -190,10 +190,8 @@ def test_acknowledged_orders_do_not_come_again_the_others_are_kept(tmp_path):
     dispatcher.feed(E.TaskArrived(91.0, "last", "st3", "st2", 300.0))
     (last,) = dispatcher.decide(91.0)
     kept = dispatcher.unacknowledged
-    assert [(x["number"], x["task"], x["time"]) for x in kept] == [
-        (3, orders[2].task, 1.0),
-        (4, "last", 91.0),
-    ]
+    told = [(x["number"], x["task"], x["time"]) for x in kept]
+    assert told == [(3, orders[2].task, 1.0), (4, "last", 91.0)]
     for own in ({}, {"state": state}):
         again = recover(log, **own)
         assert again.acknowledged == 2 and again.unacknowledged == kept

@@ -208,11 +208,8 @@ def test_the_service_rotates_as_the_date_changes(tmp_path, monkeypatch):
     with recover(tmp_path) as own:  # after a night without a process
         now[0] += DAY
         say(Service(own, state, log=log), 7)
-    assert sorted(x.name for x in tmp_path.glob("day.2*")) == [
-        f"day.{days[0]}-2.jsonl",
-        f"day.{days[0]}.jsonl",
-    ]
     pieces = (f"day.{days[0]}.jsonl", f"day.{days[0]}-2.jsonl", "day.jsonl")
+    assert {x.name for x in tmp_path.glob("day.2*")} == {*pieces[:2]}
     whole = tmp_path / "whole.jsonl"
     whole.write_bytes(b"".join((tmp_path / name).read_bytes() for name in pieces))
     assert read_audit(whole, LAYOUT).instance.tasks == ("t1",)

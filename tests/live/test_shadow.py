@@ -156,10 +156,8 @@ def test_the_service_gives_no_orders_and_lists_what_is_impossible():
     followed, answer = tell(kind="Assign", time=1.0, vehicle="v0", task="x", number=4)
     assert (followed["kind"], followed["then"]) == ("Followed", "away")
     assert (answer["kind"], answer["number"]) == ("Ok", 4)
-    assert [x["kind"] for x in tell(kind="Assign", time=1.0, vehicle="v1", task="a")] == [
-        "Followed",
-        "Ok",
-    ]
+    told = tell(kind="Assign", time=1.0, vehicle="v1", task="a")
+    assert [x["kind"] for x in told] == ["Followed", "Ok"]
     state = tell(kind="State")[0]["followed"]
     assert (state["orders"], state["impossible"], state["away"]) == (2, 1, ("v0",))
 

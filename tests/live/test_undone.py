@@ -136,12 +136,9 @@ def test_a_vehicle_without_tables_is_not_added(monkeypatch, tmp_path):
 def test_a_refused_order_does_not_move_the_clock():
     dispatcher = Dispatcher(floor(2), "nearest")
     dispatcher.feed(E.TaskArrived(0.0, "t", "B", "C", 60.0, earliest_start=10.0))
-    for refused in (
-        lambda: dispatcher.assign(20.0, "v0", "none"),
-        lambda: dispatcher.send(20.0, "v0", "A"),
-    ):
+    for order, *more in ((dispatcher.assign, "none"), (dispatcher.send, "A")):
         with pytest.raises(EventError):
-            refused()
+            order(20.0, "v0", *more)
     assert (dispatcher.planned, dispatcher.waiting) == (("t",), ())
     dispatcher.feed(E.VehiclePassed(8.0, "v0", "B"))
     assert dispatcher.assign(10.0, "v0", "t")[:2] == ("v0", "t")

@@ -32,10 +32,8 @@ def test_a_day_by_hand():
         ["to pickup", "t1", None, [(0, 0.0), (1, 10.0)]],
         ["idle", None, None, [(4, 0.0)]],
     ]
-    assert seen["tasks"] == [
-        ["t1", 1, 4, 90.0, "given", 0, 40.0],
-        ["t2", 2, 3, 95.0, "waiting", -1, 10.0],
-    ]
+    given, waiting = ["t1", 1, 4, 90.0, "given", 0, 40.0], ["t2", 2, 3, 95.0, "waiting", -1, 10.0]
+    assert seen["tasks"] == [given, waiting]
     [order] = seen["orders"]
     assert (order["kind"], order["time"], order["reason"]["by"]) == ("Assigned", 0.0, "nearest")
     dispatcher.feed(E.VehiclePassed(14.0, "v0", "b"))

@@ -69,8 +69,6 @@ def test_letters_that_the_font_lacks_come_from_another_that_is_installed():
     from matplotlib import font_manager
 
     entries = [font_manager.FontEntry(name=name) for name in ("Z", "Yu Gothic", "SimHei")]
-    with (
-        mock.patch.object(font_manager.fontManager, "ttflist", entries),
-        drawing.style_figure(1.0, 1.0),
-    ):
+    fonts = mock.patch.object(font_manager.fontManager, "ttflist", entries)
+    with fonts, drawing.style_figure(1.0, 1.0):
         assert matplotlib.rcParams["font.family"] == ["DejaVu Sans", "SimHei", "Yu Gothic"]

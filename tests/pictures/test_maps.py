@@ -11,12 +11,11 @@ from acerl_np.problem.layout import Layout
 
 def make_grid(wide, gap, spaced=3, name="s{}"):
     """Return a floor of `wide` x `wide` sites; one in `spaced` of each row is a shelf, shifted by row."""
-    sites = [
-        {"id": name.format(k), "x": gap * (k % wide), "y": gap * (k // wide)}
-        for k in range(wide * wide)
-    ]
-    for k, site in enumerate(sites):
-        site["kind"] = "" if (k + k // wide) % spaced else "Shelf"
+    sites = []
+    for k in range(wide * wide):
+        kind = "" if (k + k // wide) % spaced else "Shelf"
+        place = {"x": gap * (k % wide), "y": gap * (k // wide)}
+        sites.append({"id": name.format(k), **place, "kind": kind})
     edges = [{"a": sites[k]["id"], "b": sites[k + 1]["id"]} for k in range(len(sites) - 1)]
     fleet = [{"id": "v", "start": sites[1]["id"]}]
     data = {"format": 1, "name": "grid", "sites": sites, "edges": edges, "vehicles": fleet}

@@ -24,13 +24,11 @@ def test_rules_meet_the_recorded_expectations(rule):
         expected = {row["instance"]: row for row in csv.DictReader(file) if row["rule"] == rule}
     assert len(expected) == 8
     for k, instance in enumerate(suite):
-        for values, column in (
-            (trials.makespan[k], "makespan_mean"),
-            (trials.tardiness[k], "tardiness_mean"),
-        ):
+        for name in ("makespan", "tardiness"):
             # Both means are of 3,000 episodes; the recorded one is rounded to 0.1.
+            values, recorded = getattr(trials, name)[k], expected[instance.name][f"{name}_mean"]
             error = values.std() * np.sqrt(2.0 / 3000) + 0.05
-            assert abs(values.mean() - float(expected[instance.name][column])) < 4 * error
+            assert abs(values.mean() - float(recorded)) < 4 * error
 
 
 def play(name, vehicles, rows, **keys):
@@ -76,10 +74,8 @@ def test_opentcs_goes_by_due_time_then_age_then_approach():
     first = make_task("first", "B", "C", 0, 1.0)
     assert play("opentcs", one, [first, *rows])[1] == (12, "v", "old")
     broken = [{"time": 5, "repair_time": 4}]
-    two = [
-        {"id": "p", "start": "C", "speed": 1, "breakdowns": broken},
-        {"id": "q", "start": "A", "speed": 1},
-    ]
+    two = [{"id": "p", "start": "C", "speed": 1}, {"id": "q", "start": "A", "speed": 1}]
+    two[0]["breakdowns"] = broken
     rows = [
         make_task("first", "A", "B", 0, 1.0),
         make_task("old", "C", "B", 0, 90.0),

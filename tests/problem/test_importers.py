@@ -475,10 +475,8 @@ def test_a_length_that_is_said_goes_before_a_straight_line():
 
 
 def test_actions_of_either_version_make_a_charger():
-    for key, action in (
-        ("actions", {"actionType": "startCharging"}),
-        ("feasibleActions", "startCharging"),
-    ):
+    name = "startCharging"
+    for key, action in (("actions", {"actionType": name}), ("feasibleActions", name)):
         data = json.loads(edge_with())
         data["layouts"][0]["nodes"][0]["mobileRobotTypeNodeProperties"] = [{key: [action]}]
         layout, _ = import_lif(json.dumps(data))

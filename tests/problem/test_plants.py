@@ -117,10 +117,8 @@ def load(path, **mapping):
     return load_instance(path, layout=FLOOR, mapping=mapping)
 
 
-LOADS, TABS = (
-    HEADER + ",demand",
-    ["\t".join([*HEADER.split(","), "demand"]), "t0\tA\tB\t0\t9\t2,590"],
-)
+LOADS = HEADER + ",demand"
+TABS = [LOADS.replace(",", "\t"), "t0\tA\tB\t0\t9\t2,590"]
 
 
 def at(*moments):

@@ -393,10 +393,8 @@ def test_hash_changes_with_any_figure_and_part():
     data = small_layout(routes=None).to_dict()
     data["edges"][0]["max_speed"] = 1.25
     times = {"mean_time_between_failures": 400.0, "mean_time_to_repair": 90.0}
-    data["vehicles"][1] |= {
-        "random_breakdowns": times,
-        "battery": {**BATTERY, "start": 3000, "tow": 60},
-    }
+    battery = {**BATTERY, "start": 3000, "tow": 60}
+    data["vehicles"][1] |= {"random_breakdowns": times, "battery": battery}
     data |= {"chargers": [{"site": "A", "slots": 2}], "machines": [{"site": "B", "servers": 1}]}
     data["parking"] = {"after": 9, "places": [{"site": "C", "places": 2}]}
     layouts = [data]

@@ -484,10 +484,8 @@ def test_check_agrees_with_what_is_refused():
     ):
         rows = [make_task(f"t{k}", *ends, k, 99) for k, ends in enumerate(tasks.split())]
         found = check_record(Instance.from_rows("rows", layout, rows, servable=False))
-        assert (list(found.unreached), list(found.dead_ends)) == (
-            unreached.split(),
-            dead_ends.split(),
-        )
+        assert list(found.unreached) == unreached.split()
+        assert list(found.dead_ends) == dead_ends.split()
         assert found.servable == (not words)
         make = partial(Instance.from_rows, "rows", layout)
         assert not words or list_unrefused(make, [(rows, words)]) == []
