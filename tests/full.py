@@ -953,7 +953,7 @@ class Episode(simulator.Episode):
         if vehicle.word == "charging":
             self._note(vehicle, "charged", vehicle.site)
         vehicle.errand = ""
-        task = vehicle.task
+        task, vehicle.began = vehicle.task, self.time
         if self._loads_stay and task is not None and vehicle.loaded_at < self.time:
             # It stands where it was a tick ago, and goes on from there at the tick of the repair.
             vehicle.status, vehicle.repaired_at = BROKEN, self.time + repair_ticks + 1
@@ -961,7 +961,6 @@ class Episode(simulator.Episode):
             task.finish = vehicle.finish
             return
         super().break_down(vehicle, repair_ticks)
-        vehicle.began = self.time
         if task is not None:
             task.waiting_since = max(task.arrival, task.waiting_since)
 

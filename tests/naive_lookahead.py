@@ -182,7 +182,11 @@ class Lookahead:
         for v, vehicle in enumerate(day.vehicles):
             vehicle.breakdowns = self.breakdowns[h][v]
             if vehicle.status == full.BROKEN:
-                vehicle.repaired_at = self.find_repair_end(v, h, f)
+                late = self.find_repair_end(v, h, f) - vehicle.repaired_at
+                vehicle.repaired_at += late
+                if vehicle.task is not None:  # it delivers its load as much later
+                    vehicle.finish += late
+                    vehicle.task.finish += late
             else:
                 day._plan_failure(v, vehicle)
         return day

@@ -179,8 +179,6 @@ OPTIONS = {
 def test_random_days(day, name, is_random, options):
     world, history = day
     instance = world.instance()
-    # The oracle does not play on from a vehicle that stands broken with its load.
-    instance = replace(instance, layout=instance.layout.with_loads("return"))
     if is_random:
         model = RandomBreakdowns(200.0, 20.0)
         instance = replace(instance, layout=instance.layout.with_random_breakdowns(model))
