@@ -25,6 +25,9 @@ CLOCK_ROWS = ("since", "arrival", "used", "known")
 MOST_LEFT = 1e9
 """s, in place of more that a vehicle has to drive on: no way may lead there now."""
 
+LONG_AGO = -1e12
+"""s, in place of when a vehicle left a parking place, for one that has left none."""
+
 
 class Board:
     """Tables of one situation, in row 0 of a State, as they stand after each change.
@@ -88,7 +91,7 @@ class Board:
         since, arrival, known = np.zeros((3, self.room))
         used = np.zeros(self.room, np.bool_)
         move = np.zeros((n, S.N_MOVE_FIELDS))
-        move[:, S.MOVE_LEFT] = -1e12
+        move[:, S.MOVE_LEFT] = LONG_AGO
         finish, broke = np.zeros((2, n))
         tasks = since, arrival, used, known
         plan = np.zeros_like(self.state.plan[0])
@@ -591,6 +594,8 @@ class Board:
         self.day.n_tasks, self.day.delay, self.day.delivered, n_ended = situation.mark
         del self.day.ended[max(0, n_ended - self.day.dropped) :]
         for v, vehicle in enumerate(situation.vehicles):
+            if vehicle.place >= 0:  # it has not left it
+                self.clock.move[v, S.MOVE_LEFT] = LONG_AGO
             self.put(v, vehicle)
             row = -1 if vehicle.task is None else self.tasks[vehicle.task].row
             self.state.vehicle["task"][0, v] = row

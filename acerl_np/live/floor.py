@@ -556,16 +556,21 @@ class Floor(Board):
 
     def _break(self, event: events.VehicleBroke) -> None:
         v, vehicle = self._expect(event)
-        if self._keeps_load(vehicle):
+        if self._keeps_load(v, float(event.time)):
             self._strand(v, float(event.time), S.BROKEN)
             return
         # As in the simulator: the waiting of its task begins anew a second before.
         self._drop(v, float(event.time) - 1.0)
         self._end_work(v, vehicle.site, event.time, S.BROKEN)
 
-    def _keeps_load(self, vehicle: parts.LiveVehicle) -> bool:
-        """Whether a vehicle has been at its task's pickup, and keeps that if it breaks down."""
-        return vehicle.task is not None and vehicle.has_fetched and self.layout.loads == "stay"
+    def _keeps_load(self, v: int, now: float) -> bool:
+        """Whether a vehicle has loaded its task, which was ready, and keeps it if it breaks down now."""
+        vehicle = self.vehicles[v]
+        if vehicle.task is None or not vehicle.has_fetched or self.layout.loads != "stay":
+            return False
+        loaded = vehicle.moved if vehicle.way is None else vehicle.way.loaded
+        # As in the simulator it has loaded before, or it came there within the second.
+        return max(loaded, self.tasks[vehicle.task].arrival) < max(now, vehicle.moved + 1.0)
 
     def _strand(self, v: int, now: float, status: int) -> None:
         """Let a vehicle stand with its load; what it still has to drive is told by its finish."""
@@ -629,7 +634,8 @@ class Floor(Board):
         if not is_removal and vehicle.service != parts.SERVING:
             found = "out of service, or about to be"
             refuse_state("vehicle", event.vehicle, found, "one in service")
-        stays = self._keeps_load(vehicle) and (vehicle.status == S.BROKEN or event.at_once)
+        stays = vehicle.status == S.BROKEN or event.at_once
+        stays = stays and self._keeps_load(v, float(event.time))
         if is_removal and stays:
             found = f"with the load of task '{vehicle.task}' on it"
             refuse_state("vehicle", event.vehicle, found, "TaskMoved or TaskCancelled before")

@@ -213,20 +213,25 @@ class MeetingFloor(Floor):
         elif before.task is not None and vehicle.task is None and vehicle.status != S.BROKEN:
             vehicle = vehicle._replace(site=before.site)
             self.put(v, self.replan(v, vehicle, now, -1, -1, turns=True))
-        vehicle = self.vehicles[v]
+        vehicle, level = self.vehicles[v], self.find_level(v, now)
         if vehicle.task is None and vehicle.status in (S.IDLE, S.ROAMING):
-            self.put(v, go_to_rest(vehicle, now))
+            vehicle = vehicle._replace(level=level, level_time=max(now, vehicle.level_time))
+            rest = go_to_rest(vehicle, now)
+            comes = rest.status != vehicle.status
+            self.put(v, rest._replace(since=now) if comes else rest)
 
     def tell_site(self, v: int, before: LiveVehicle, event: Event, site: int) -> None:
         """Note that a vehicle is at a site: as planned, late, early, or elsewhere."""
         own, now = self.vehicles[v].plan, float(event.time)
         tick, last = find_tick(now), len(own) - 1
         visits = [k for k in range(1, last + 1) if own[k][S.PLAN_SITE] == site]
-        k = min(
-            visits,
-            key=lambda k: max(own[k][S.PLAN_IN] - tick, tick - own[k][S.PLAN_OUT], 0),
-            default=0,
-        )
+
+        def differ(k: int) -> tuple[int, int]:
+            came, left = own[k][S.PLAN_IN], own[k][S.PLAN_OUT]
+            # Of two visits it is the one at which it has just come, if it was elsewhere before.
+            return max(came - tick, tick - left, 0), abs(came - tick) * (before.site != site)
+
+        k = min(visits, key=differ, default=0)
         delivered = isinstance(event, events.VehicleIdle) and event.delivered
         if before.alone:  # there may be a way now
             is_sound = False
@@ -255,7 +260,9 @@ class MeetingFloor(Floor):
                 continue
             vehicle = vehicle._replace(plan=found)
             _, pickup, delivery, _ = found[0]
-            if vehicle.task is not None and delivery and vehicle.way is not None:
+            if vehicle.status == S.BROKEN:
+                pass  # its finish is when its repair is believed to end
+            elif vehicle.task is not None and delivery and vehicle.way is not None:
                 way = vehicle.way
                 done = found[delivery][S.PLAN_IN] + found[delivery][S.PLAN_STAY]
                 if now < way.loaded and pickup:

@@ -197,6 +197,24 @@ def test_a_perfect_plant_goes_as_the_simulator(seed, policy, passes):
     assert plant.n_orders and plant.n_plans
 
 
+@settings(max_examples=40)
+@example(60, "stay")  # broken at the second of its loading, long at the pickup
+@example(75, "stay")  # pushed while it is broken
+@example(188, "stay")  # at rest by edges of no time: its level
+@example(730, "stay")  # the same: since when it is idle
+@example(1406, "stay")  # twice at a site, by edges of no time
+@example(1424, "stay")  # broken at its parking place as the day begins
+@given(SEEDS, st.sampled_from(["return", "stay"]))
+def test_a_disturbed_plant_goes_as_the_simulator(seed, loads):
+    how = {"whole": seed % 3 == 0, "errands": seed % 2 == 0, "wide": seed % 4 > 1}
+    day = even(draw_day(random.Random(seed), breakdowns=True, **how))
+    day = replace(day, layout=day.layout.with_loads(loads))
+    first = day.arrival[day.after < 0]
+    assume(day.is_plain or (day.layout.machines and len({*first}) == len(first)))
+    dispatcher = Dispatcher(day.layout, "nearest", budget=None, loads=loads)
+    Plant(day, dispatcher.policy, dispatcher).play()
+
+
 @settings(max_examples=15)
 @given(SEEDS)
 def test_a_forecast_of_all_that_is_known_comes_true(seed):
