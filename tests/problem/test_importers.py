@@ -360,6 +360,18 @@ def test_lengths_and_speeds_that_are_none_are_said():
         assert warnings == [f"vehicle[1].maxVelocity: {found}, taken as 1 m/s"]
 
 
+def test_a_vehicles_size_is_read_where_the_model_tells_one():
+    for own, inner, found in (
+        ('length="1000"', "", {}),
+        ('length="1800"', "", {"length": 1.8}),
+        ("", '<boundingBox length="1000" width="1000" height="1000"/>', {}),
+        ("", '<boundingBox length="1000" width="600" height="1000"/>', {"length": 1, "width": 0.6}),
+    ):
+        text = plant(f'{path()}<vehicle name="v" maxVelocity="1000" {own}>{inner}</vehicle>')
+        [vehicle] = import_opentcs(text)[0]["vehicles"]
+        assert {key: vehicle[key] for key in vehicle if key in ("length", "width")} == found
+
+
 def test_paths_are_open_as_their_speeds_say():
     for there, back, ends, one_way, limits in (
         (None, None, ("a", "b"), True, (None, None)),

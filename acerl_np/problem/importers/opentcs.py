@@ -369,6 +369,15 @@ def _read_battery(draft: common.Draft, item: _Element, given: Mapping[str, int])
     return common.complete_battery(given, shares)
 
 
+def _read_size(item: _Element) -> dict[str, float]:
+    """Return a vehicle's length and width, m, unless both are the 1 m that editors write at first."""
+    boxes = [_Element(f"{item.where}.boundingBox", x) for x in item.list_children("boundingBox")]
+    box = (boxes or [item])[0]
+    found = {key: box.read_metres(key, 0.0) or 0.0 for key in ("length", "width")}
+    is_told = found["length"] > 0.0 and {*found.values()} - {0.0, 1.0}
+    return {key: metres for key, metres in found.items() if metres} if is_told else {}
+
+
 def _read_vehicles(
     draft: common.Draft, items: list[_Element], battery: Mapping[str, int] | None
 ) -> None:
@@ -398,7 +407,7 @@ def _read_vehicles(
                 found = f"unknown point {', '.join(unknown)}"
             start = parking[k % len(parking)] if parking else next(iter(leaving))
             draft.warnings.add("starts", f"{item.where}: {found}; '{name}' starts at '{start}'")
-        draft.vehicles.append({"id": name, "start": start, "speed": speed})
+        draft.vehicles.append({"id": name, "start": start, "speed": speed, **_read_size(item)})
         if battery is not None and item.has_levels:
             draft.vehicles[-1]["battery"] = _read_battery(draft, item, battery)
     told = [item for item in items if item.has_levels]
