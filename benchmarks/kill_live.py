@@ -1,6 +1,6 @@
 """A live day whose dispatcher is killed now and then: no task may be lost, none carried by two vehicles.
 
-    python benchmarks/kill_live.py [--tasks 800] [--kills 20] [--seed 0] [--plain] [--saves]
+    python benchmarks/kill_live.py [--tasks 800] [--kills 20] [--seed 0] [--plain] [--saves] [--returns]
 
 This process is the plant: its vehicles drive, park, charge, break down and are called back, with batteries
 that use a little more than the dispatcher reckons, and messages that come up to 4 s late. Every third task
@@ -9,7 +9,8 @@ dispatcher in another process, which dies by SIGKILL at random moments: while it
 new one recovers from the log alone. The plant keeps what it has sent, tells it again from the last number
 that the log has, with a few known events before, and does no order whose number it has. It fails if a task is
 not delivered, or is given to a second vehicle while one has it or afterwards. With --plain vehicles only
-drive. With --saves it writes its state every 40 messages, and recovers from state and log.
+drive. With --saves it writes its state every 40 messages, and recovers from state and log. With --returns a
+vehicle that breaks down gives its load back; else it keeps it, and drives on with it after the repair.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def make_layout(plain: bool) -> acerl_np.Layout:
     return acerl_np.Layout.from_dict(data)
 
 
-def serve(log: Path, plain: bool, saves: bool) -> None:
+def serve(log: Path, plain: bool, saves: bool, returns: bool) -> None:
     """Be the dispatcher: a line of JSON is an event or a question, whose answer is one."""
     layout, policy, state = make_layout(plain), "nearest", log.with_suffix(".npz")
     warnings.simplefilter("ignore", acerl_np.LogWarning)
@@ -70,9 +71,9 @@ def serve(log: Path, plain: bool, saves: bool) -> None:
         known = state if saves and state.exists() else None
         dispatcher = acerl_np.Dispatcher.recover(layout, policy, audit=log, state=known)
     else:
-        commitment = "assignment" if plain else "pickup"
+        commitment, loads = "assignment" if plain else "pickup", "return" if returns else "stay"
         dispatcher = acerl_np.Dispatcher(
-            layout, policy, audit=log, commitment=commitment, loads="return"
+            layout, policy, audit=log, commitment=commitment, loads=loads
         )
     print(json.dumps({"last": dispatcher.last_number}), flush=True)
     for n, row in enumerate(sys.stdin):
@@ -106,12 +107,10 @@ class Vehicle:
 class Plant:
     """Tasks, vehicles that do as told, and what it has sent."""
 
-    def __init__(
-        self, n_tasks: int, n_kills: int, seed: int, log: Path, plain: bool, saves: bool
-    ) -> None:
+    def __init__(self, n_tasks: int, n_kills: int, seed: int, log: Path, flags: list[str]) -> None:
         self.draw, self.log = random.Random(seed), log
-        self.plain, self.saves = plain, saves
-        self.layout, self.n_tasks = make_layout(plain), n_tasks
+        self.flags, self.plain, self.keeps = flags, "--plain" in flags, "--returns" not in flags
+        self.layout, self.n_tasks = make_layout(self.plain), n_tasks
         self.fleet = {vehicle.id: Vehicle(vehicle.start) for vehicle in self.layout.vehicles}
         self.slots = {item.site: item.slots for item in self.layout.chargers}
         self.queue: list[str] = []
@@ -121,7 +120,7 @@ class Plant:
         self.refused: set[str] = set()
         self.delivered: set[str] = set()
         self.twice = self.kills = self.repeats = self.n_plans = 0
-        self.counts = dict.fromkeys(("Recall", "refused", "Charge", "Park", "broken"), 0)
+        self.counts = dict.fromkeys(("Recall", "refused", "Charge", "Park", "broken", "kept"), 0)
         self.ends: dict[str, tuple[str, str]] = {}
         self.follower: dict[str, str] = {}
         self.ready: dict[str, float] = {}
@@ -130,11 +129,13 @@ class Plant:
         self.plan: list[tuple[float, int, Callable[[float], None]]] = []
         stations, now = [site for site in self.layout.site_index if site.startswith("st")], 0.0
         for k in range(n_tasks):
-            follows = not plain and k % 3 == 2
+            follows = not self.plain and k % 3 == 2
             if k and not follows:
-                now += round(self.draw.expovariate(N_VEHICLES / (130.0 if plain else 200.0)), 1)
+                now += round(
+                    self.draw.expovariate(N_VEHICLES / (130.0 if self.plain else 200.0)), 1
+                )
             pickup, delivery = self.draw.sample(stations, 2)
-            event: dict[str, Any] = {} if plain else {"processing": TOLD}
+            event: dict[str, Any] = {} if self.plain else {"processing": TOLD}
             if follows:
                 before = f"t{k - 1}"
                 pickup, self.follower[before] = self.ends[before][1], f"t{k}"
@@ -192,8 +193,7 @@ class Plant:
         while True:
             if self.process is not None:
                 self.process.wait()
-            words = [sys.executable, __file__, "--serve", str(self.log)]
-            words += ["--plain"] * self.plain + ["--saves"] * self.saves
+            words = [sys.executable, __file__, "--serve", str(self.log), *self.flags]
             self.process = subprocess.Popen(
                 words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
@@ -325,9 +325,13 @@ class Plant:
             self.add(self.draw.uniform(now, at), partial(self.fail, vehicle, own.trip))
 
     def reach(self, vehicle: str, trip: int, site: str, now: float) -> None:
-        if self.fleet[vehicle].trip == trip:
-            self.fleet[vehicle].site = site
-            self.tell_late("VehiclePassed", now, vehicle=vehicle, site=site)
+        own = self.fleet[vehicle]
+        if own.trip == trip:
+            own.site = site
+            # That it loads must be known before it may break down with the load.
+            loads = own.task and site == self.ends[own.task][0] and self.keeps
+            tell = self.tell if loads else self.tell_late
+            tell("VehiclePassed", now, vehicle=vehicle, site=site)
 
     def load(self, vehicle: str, trip: int, now: float) -> None:
         self.fleet[vehicle].is_loaded |= self.fleet[vehicle].trip == trip
@@ -396,12 +400,17 @@ class Plant:
     def fail(self, vehicle: str, trip: int, now: float) -> None:
         """Let a vehicle break down on its way; it is repaired where it was last."""
         own = self.fleet[vehicle]
-        if own.trip != trip or not own.way:
+        keeps = own.is_loaded and self.keeps
+        # Whether it has the load is not told of one that stands at the pickup.
+        loads = own.task and not own.is_loaded and own.site == self.ends[own.task][0]
+        if own.trip != trip or not own.way or (loads and self.keeps):
             return
         self.use(now, own)
         self.counts["broken"] += 1
         own.trip += 1
-        own.way, own.task, own.is_loaded, own.is_broken = [], "", False, True
+        self.counts["kept"] += keeps
+        own.way, own.is_loaded, own.is_broken = [], keeps, True
+        own.task = own.task if keeps else ""
         self.tell("VehicleBroke", now, vehicle=vehicle)
         self.add(now + 60.0, partial(self.repair, vehicle))
 
@@ -409,6 +418,8 @@ class Plant:
         own = self.fleet[vehicle]
         own.is_broken, own.since = False, now
         self.tell("VehicleRepaired", now, vehicle=vehicle, site=own.site)
+        if own.task:
+            self.drive(now, vehicle, self.ends[own.task][1])
 
 
 def main() -> None:
@@ -418,18 +429,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plain", action="store_true", help="no batteries, nobody is called back")
     parser.add_argument("--saves", action="store_true", help="restart with a state, too")
+    parser.add_argument("--returns", action="store_true", help="broken vehicles give loads back")
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve is not None:
-        serve(arguments.serve, arguments.plain, arguments.saves)
+        serve(arguments.serve, arguments.plain, arguments.saves, arguments.returns)
         return
     if arguments.quick:
         arguments.tasks, arguments.kills = 60, 3
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "day.jsonl"
-        ways = arguments.plain, arguments.saves
-        plant = Plant(arguments.tasks, arguments.kills, arguments.seed, log, *ways)
+        flags = [f"--{x}" for x in ("plain", "saves", "returns") if getattr(arguments, x)]
+        plant = Plant(arguments.tasks, arguments.kills, arguments.seed, log, flags)
         end = plant.run()
         n_lines = log.read_bytes().count(b"\n")
     lost = arguments.tasks - len(plant.delivered)
