@@ -904,9 +904,9 @@ class Dispatcher(CopiedWhole):
 
         The first `decide` returns once more, with the same number and as `repeated`, each assignment that
         still holds and that the plant has not confirmed: by `VehiclePassed`, as the vehicle has come to the
-        task's pickup since, or by an event that ends it. Before it, feed what the plant has to tell again:
-        all events with a number above `last_number`, and any of which it is unsure, as numbers that are known
-        are ignored. A last line that was cut off counts as not written.
+        task's pickup since or has left it, or by an event that ends it. Before it, feed what the plant has to
+        tell again: all events with a number above `last_number`, and any of which it is unsure, as known
+        numbers are ignored. A last line that was cut off counts as not written.
 
         Parameters
         ----------

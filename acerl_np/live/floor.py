@@ -469,8 +469,8 @@ class Floor(Board):
             pickup = self.layout.site_index[self.tasks[vehicle.task].event.pickup]
             if site == pickup and not has_fetched:
                 has_fetched, moved = True, now
-            # That it still stands there says nothing.
-            is_confirmed = site == pickup != vehicle.site
+            # That it still stands there says nothing; that it has left with the load does.
+            is_confirmed = site != vehicle.site and (site == pickup or vehicle.has_fetched)
         vehicle = vehicle._replace(site=site, has_fetched=has_fetched, is_confirmed=is_confirmed)
         self.put(v, vehicle._replace(moved=moved, seen=now))
 

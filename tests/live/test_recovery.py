@@ -210,7 +210,10 @@ def test_a_vehicle_that_goes_on_standing_confirms_nothing(tmp_path):
     dispatcher.feed(E.TaskArrived(1.0, "a", "st1", "st2", 300.0))
     (made,) = dispatcher.decide(1.0)
     dispatcher.feed(E.VehiclePassed(2.0, made.vehicle, "st1"))
-    assert names(recover(log).decide(3.0)) == [(1, made.vehicle, "a", True)]
+    again = recover(log)
+    assert names(again.decide(3.0)) == [(1, made.vehicle, "a", True)]
+    again.feed(E.VehiclePassed(4.0, made.vehicle, "st3"))  # but that it has left does
+    assert recover(log).decide(5.0) == []
 
 
 def test_known_numbers_are_harmless_and_refused_ones_may_come_again(tmp_path):
