@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from acerl_np.problem.bundled import load_suite
 from studies.comparison import acerl_training
-from studies.jobs import Training, load_suites
-from studies.study import Results, Study
+from studies.study import Results, Study, Training, load_suites
 from studies.study_tables import StudyTable, build_table, spread_table
 
 NAME = "ablation"

@@ -10,10 +10,9 @@ from dataclasses import replace
 
 from acerl_np.problem.instance import Instance
 from studies.comparison import DRAWS, SUITES, draw_suite
-from studies.jobs import Training, load_suites
 from studies.rivals.training import RivalConfig
-from studies.study import Results, Study
-from studies.study_tables import StudyTable, spread_table
+from studies.study import Results, Study, Training, load_suites
+from studies.study_tables import StudyTable
 
 NAME, PLACES = "checks", "slots by place in the record"
 BEST, POOL, PPO_POOL = (
@@ -50,11 +49,4 @@ def trainings(study: Study) -> list[Training]:
 
 def tables(study: Study, results: Results) -> list[StudyTable]:
     """Return a table for each suite."""
-    return [
-        spread_table(
-            f"{NAME}-{suite.removeprefix('dmh-')}",
-            f"Fresh seeds on {suite}",
-            study.rows(results, suite),
-        )
-        for suite in SUITES
-    ]
+    return study.spread(results, NAME, "Fresh seeds", SUITES, "ACERL")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatch
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -132,7 +133,7 @@ def show(row: Measured, what: int, *, units: bool = True) -> str:
     return f"{show_spread(row.by_seed()[what], digits, share=share)}{unit if units else ''}"
 
 
-def say_part(held: int, n: int, none: str) -> str:
+def say_part(held: int, n: int, none: str = "does not hold") -> str:
     """Return the verdict on a claim of n parts."""
     return "holds" if held == n else f"holds in part: {held} of {n}" if held else none
 
@@ -181,7 +182,7 @@ def weigh_places(places: Sequence[dict[str, int]], claim: Claim, seeds: str) -> 
     asked = [place[letter] for place in places for letter in letters]
     shown = "; ".join(f"{x} {', '.join(str(place[x]) for place in places)}" for x in letters)
     figures = f"place among {len(claim.others) + 1} rows: {shown}"
-    return Verdict(say_part(asked.count(1), len(asked), "does not hold"), figures, (), seeds)
+    return Verdict(say_part(asked.count(1), len(asked)), figures, (), seeds)
 
 
 def read_sides(stored: StoredStudy, claim: Claim) -> tuple[Measured, list[Measured], str]:
@@ -333,8 +334,8 @@ def judge_noised_order(stored: StoredStudy, claim: Claim) -> Verdict:
         beside = ", ".join(f"{x} {y:.2f}" for x, y in zip(claim.others, others, strict=True))
         shown.append(f"±{magnitude} {claim.row} {own:.2f}, {beside}")
     sizes = show_sizes(rows[claim.row], [rows[x] for x in claim.others])
-    verdict = say_part(sum(ahead), len(ahead), "does not hold")
-    return Verdict(verdict, f"{letter}: {'; '.join(shown)}", (), sizes)
+    figures = f"{letter}: {'; '.join(shown)}"
+    return Verdict(say_part(sum(ahead), len(ahead)), figures, (), sizes)
 
 
 def judge_marks(stored: StoredStudy, claim: Claim) -> Verdict:
@@ -344,13 +345,9 @@ def judge_marks(stored: StoredStudy, claim: Claim) -> Verdict:
     k = (int(record.removeprefix("DMH-")) - 1) % len(own.makespan)
     tests = {x.label: x.test(own)[k] for x in others}
     marks = {x: "".join(map(show_mark, both)) for x, both in tests.items()}
-    held = sum(fnmatch(mark, expected) for mark in marks.values())
-    figures = (
-        f"marks on {record}: {', '.join(f'{x} {mark[0]}/{mark[1]}' for x, mark in marks.items())}"
-    )
-    return Verdict(
-        say_part(held, len(marks), "does not hold"), figures, list_p(tests.values()), sizes
-    )
+    held = say_part(sum(fnmatch(mark, expected) for mark in marks.values()), len(marks))
+    shown = ", ".join(f"{x} {mark[0]}/{mark[1]}" for x, mark in marks.items())
+    return Verdict(held, f"marks on {record}: {shown}", list_p(tests.values()), sizes)
 
 
 def compare_records(stored: StoredStudy, claim: Claim) -> tuple[dict[str, list[Pair]], str]:
@@ -391,14 +388,21 @@ def judge_every_record(stored: StoredStudy, claim: Claim) -> Verdict:
     return Verdict("holds" if n >= 13 else "does not hold", figures, p, seeds)
 
 
+def list_folds(stored: StoredStudy, claim: Claim) -> list[tuple[Measured, list[Measured]]]:
+    """Return a claim's row and its others, fold by fold."""
+    rows = stored.rows_of(claim.study, claim.suite)
+    folds = [f"without {record.name}" for record in load_suite("dmh-train")]
+    return [
+        (rows[fold], [rows[x if x in RULE_ROWS else f"{x} {fold}"] for x in claim.others])
+        for fold in folds
+    ]
+
+
 def judge_folds(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "first in M, C and P in every fold"."""
-    rows, places = stored.rows_of(claim.study, claim.suite), []
-    for k, record in enumerate(load_suite("dmh-train"), start=1):
-        fold = f"without {record.name}"
-        others = [rows[name if name in RULE_ROWS else f"{name} {fold}"] for name in claim.others]
-        places.append(rank(rows[fold], others, f"leave-one-out-{k:02d}"))
-    return weigh_places(places, claim, show_sizes(rows[fold], others))
+    folds = list_folds(stored, claim)
+    places = [rank(*fold, f"leave-one-out-{k:02d}") for k, fold in enumerate(folds, start=1)]
+    return weigh_places(places, claim, show_sizes(*folds[-1]))
 
 
 def join_folds(stored: StoredStudy, label: str, name: str = "") -> Measured:
@@ -421,15 +425,12 @@ def judge_unseen(stored: StoredStudy, claim: Claim) -> Verdict:
 
 def judge_seen(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "the shortest makespan on each of the seven records of a fold that are trained on", by value."""
-    rows, won = stored.rows_of(claim.study, claim.suite), []
-    for k, record in enumerate(load_suite("dmh-train")):
-        fold = f"without {record.name}"
-        others = [rows[x if x in RULE_ROWS else f"{x} {fold}"] for x in claim.others]
+    folds, won = list_folds(stored, claim), []
+    for k, (own, others) in enumerate(folds):
         least = np.min([row.means()[0] for row in others], axis=0)
-        won += [*np.delete(rows[fold].means()[0] < least, k)]
+        won += [*np.delete(own.means()[0] < least, k)]
     figures = f"records with the shortest mean makespan: {sum(won)} of {len(won)}, eight folds"
-    verdict = say_part(sum(won), len(won), "does not hold")
-    return Verdict(verdict, figures, (), show_sizes(rows[fold], others))
+    return Verdict(say_part(sum(won), len(won)), figures, (), show_sizes(*folds[-1]))
 
 
 def judge_left_out(stored: StoredStudy, claim: Claim) -> Verdict:
@@ -443,16 +444,15 @@ def judge_left_out(stored: StoredStudy, claim: Claim) -> Verdict:
 def judge_single(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "good on its own record, poor elsewhere" of the rows trained on a single record."""
     rows, own, elsewhere, p = stored.rows_of(claim.study, claim.suite), 0, 0, list[float]()
-    for ranking in RANKINGS:
-        for k in range(8):
-            single = rows[f"{ranking}+DMH-{k + 1}"]
-            sides = [test.side for test, _ in single.test(rows[claim.row])]
-            p += [test.p for test, _ in single.test(rows[claim.row])]
-            own += sides.pop(k) < 0
-            elsewhere += sides.count(1)
+    for ranking, k in product(RANKINGS, range(8)):
+        single = rows[f"{ranking}+DMH-{k + 1}"]
+        tests = [test for test, _ in single.test(rows[claim.row])]
+        p += [test.p for test in tests]
+        own += tests.pop(k).side < 0
+        elsewhere += sum(test.side > 0 for test in tests)
     figures = f"makespan at 5 %: {own} of 32 better on their own record, {elsewhere} of 224 worse elsewhere"
     sizes = show_sizes(rows[claim.row], [single])
-    return Verdict(say_part(own + elsewhere, 256, "does not hold"), figures, tuple(p), sizes)
+    return Verdict(say_part(own + elsewhere, 256), figures, tuple(p), sizes)
 
 
 def judge_time(stored: StoredStudy, claim: Claim) -> Verdict:

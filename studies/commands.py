@@ -160,15 +160,15 @@ def list_actions() -> dict[str, opt.Action]:
     }
 
 
-def read_rivals(text: str) -> tuple[str, ...]:
+def read_rivals(text: str, study: str) -> tuple[str, ...]:
     """Return the names of compared learners that `--rivals` means."""
-    if text in ("all", "none"):
-        return ALGORITHMS if text == "all" else ()
-    names = tuple(dict.fromkeys(name.strip().lower() for name in text.split(",")))
+    known = tuple(rival_settings.CANDIDATES) if study == SEARCHED else ALGORITHMS
+    words = {"all": known} if study == SEARCHED else {"all": known, "none": ()}
+    names = words.get(text, tuple(dict.fromkeys(x.strip().lower() for x in text.split(","))))
     for name in names:
-        if name not in ALGORITHMS:
-            expected = ", ".join(ALGORITHMS)
-            raise InputError(f"--rivals: read '{name}'; expected all, none, or some of {expected}")
+        if name not in known:
+            expected = f"{', '.join(words)}, or some of {', '.join(known)}"
+            raise InputError(f"--rivals: read '{name}'; expected {expected}")
     return names
 
 
@@ -187,7 +187,7 @@ def run(arguments: argparse.Namespace) -> None:
     """
     # A study without compared learners has no such options.
     given = {"rivals": "none", **vars(arguments)}
-    rivals = read_rivals(given["rivals"])
+    rivals = read_rivals(given["rivals"], arguments.command)
     names = PAPER if arguments.command == "all" else (arguments.command,)
     declare_study(arguments, names)
     folder = make_folder(arguments.out)

@@ -11,8 +11,7 @@ from acerl_np.problem.generate import perturb
 from acerl_np.problem.instance import Instance
 from acerl_np.training.history import HISTORY_COLUMNS
 from studies import study_tables
-from studies.jobs import Training, load_suites
-from studies.study import Results, Study
+from studies.study import Results, Study, Training, load_suites
 
 NAME = "comparison"
 NOISED = {5: "dmh-test", **{m: f"dmh-noise-{m}" for m in range(10, 31, 5)}}

@@ -117,8 +117,7 @@ def make_days(part: Part) -> list[Instance]:
 def train(days: Sequence[Instance], config: Config, seed: int) -> IndexPolicy:
     """Train on one thread."""
     trainer = ACERL(list(days), config, seed=seed, threads=1)
-    while not trainer.done:
-        trainer.step()
+    trainer.run()
     assert isinstance(trainer.policy, IndexPolicy)
     return trainer.policy
 

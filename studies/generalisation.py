@@ -15,9 +15,8 @@ from acerl_np.problem.generate import generate_record, perturb
 from acerl_np.problem.instance import Instance
 from acerl_np.training.settings import Preset
 from studies import study_tables
-from studies.jobs import Suites, Training
 from studies.rivals.training import RivalConfig
-from studies.study import Results, Study
+from studies.study import Results, Study, Suites, Training
 
 PAIR = ("approach", "loaded", "slack", "lateness", "waiting")
 FIVE = ("approach", "loaded", "total_late", "empty", "imbalance")

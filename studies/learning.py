@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from studies.comparison import acerl_training
-from studies.jobs import Training, load_suites
-from studies.study import Results, Study
-from studies.study_tables import StudyTable, spread_table
+from studies.study import Results, Study, Training, load_suites
+from studies.study_tables import StudyTable
 
 NAME = "learning"
 SUITES = ("dmh-train", "dmh-test", "dmh-noise-30")
@@ -86,10 +85,5 @@ def trainings(study: Study) -> list[Training]:
 
 
 def tables(study: Study, results: Results) -> list[StudyTable]:
-    """Return one table per suite, a line per value."""
-    found = []
-    for suite in SUITES:
-        rows = study.rows(results, suite)
-        title = f"One setting changed at a time, played on {suite}"
-        found.append(spread_table(f"learning-{suite.removeprefix('dmh-')}", title, rows, DEFAULT))
-    return found
+    """Return a table for each suite."""
+    return study.spread(results, NAME, "One setting changed at a time, played", SUITES, DEFAULT)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from acerl_np.problem.bundled import load_suite
 from studies import study_tables
-from studies.jobs import Training
-from studies.study import Results, Study
+from studies.study import Results, Study, Training
 
 NAME = "leave-one-out"
 

@@ -44,7 +44,6 @@ from studies.claims import (
     show,
 )
 from studies.commands import SHOWN, STORED
-from studies.jobs import AHEAD, GREEDY
 from studies.rivals.training import ALGORITHMS
 from studies.statistics import SIGNIFICANT, compare_ranks, find_threshold, measure_middle
 from studies.stored import (
@@ -55,7 +54,7 @@ from studies.stored import (
     store_rules,
     store_study,
 )
-from studies.study import Study
+from studies.study import AHEAD, GREEDY, Results, Study
 from studies.study_tables import (
     RULE_ROWS,
     Measured,
@@ -177,9 +176,9 @@ def store_runs(root: Path, runs: Path) -> list[str]:
     `python -m studies` kept them there, trained by the code as it is now.
     """
     missing = []
-    study = Study(runs)
-    for module in STORED.values():
-        name, whole, results = module.NAME, [], {}
+    study, of_study = Study(runs), dict[str, Results]()
+    for name, module in STORED.items():
+        whole, results = [], of_study.setdefault(name, {})
         study.seeds, study.rivals = SEEDS.get(name, 20), RIVALS.get(name, ())
         study.rival_seeds, study.trials = RIVAL_SEEDS.get(name, 5), TRIALS.get(name, 30)
         study.first = getattr(module, "FIRST", 0)
@@ -198,7 +197,8 @@ def store_runs(root: Path, runs: Path) -> list[str]:
         study.rule_rows(suite, instances, blocks)
     study.rule_rows("dmh-train", load_suite("dmh-train"), rules=generalisation.RULES)
     study.seeds, study.trials = RULE_BLOCKS, TRIALS[generalisation.NAME]
-    generalisation.tables(study, results)  # its suites, on which rules play, too
+    # On its suites, too.
+    generalisation.tables(study, of_study[generalisation.NAME])
     store_rules(root / DATA, study.rules)
     return missing
 

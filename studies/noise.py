@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from studies.checks import FIRST
-from studies.jobs import Training, load_suites
 from studies.learning import SUITES
-from studies.study import Results, Study
-from studies.study_tables import StudyTable, spread_table
+from studies.study import Results, Study, Training, load_suites
+from studies.study_tables import StudyTable
 
 __all__ = ["FIRST", "NAME", "tables", "trainings"]
 
@@ -35,7 +34,4 @@ def trainings(study: Study) -> list[Training]:
 
 def tables(study: Study, results: Results) -> list[StudyTable]:
     """Return a table for each suite."""
-    return [
-        spread_table(f"{NAME}-{suite}", f"On {suite}", study.rows(results, suite), "full")
-        for suite in SUITES
-    ]
+    return study.spread(results, NAME, "Noise of low rank", SUITES, "full")

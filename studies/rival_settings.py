@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from acerl_np.evaluation.published import COST_LIMIT
-from acerl_np.support.fields import refuse
-from studies.jobs import Training, load_suites
 from studies.rivals.training import ALGORITHMS, RivalConfig
-from studies.study import Finished, Results, Study
+from studies.study import Finished, Results, Study, Training, load_suites
 from studies.study_tables import Shown, StudyTable, spread
 
 NAME = "rival-settings"
@@ -38,8 +36,6 @@ def trainings(study: Study) -> list[Training]:
     suites = load_suites("dmh-train")
     rows = []
     for name in study.rivals:
-        if name not in CANDIDATES:
-            refuse("--rivals", name, f"some of {', '.join(CANDIDATES)}")
         for settings in CANDIDATES[name]:
             words = (f"{WORDS[key]} {value:g}" for key, value in settings.items())
             config = RivalConfig(name, study.rival_steps, {"look_every": 0, **settings})

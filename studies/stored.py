@@ -25,8 +25,7 @@ from acerl_np.support.files import write_atomically
 from acerl_np.support.report import render_csv
 from acerl_np.training.history import HISTORY_COLUMNS
 from studies.bilge_ulusoy import Run
-from studies.jobs import Training, find_rooms
-from studies.study import Finished, Study
+from studies.study import Finished, Study, Training, find_rooms
 from studies.study_tables import RULE_ROWS, Measured
 
 ROWS_FILE = "rows.json"

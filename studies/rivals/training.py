@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from acerl_np.evolution.sampler import make_sampler
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.bundled import load_instance
-from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.support.errors import CheckpointError, ConfigError
@@ -346,9 +345,11 @@ class RivalConfig:
     algorithm: str
     steps: int
     settings: Mapping[str, Any] = field(default_factory=dict)
+    horizon: ClassVar[float | None] = None
+    """When episodes are stopped: never."""
 
-    def fill(self) -> RivalSettings:
-        """Return these settings, and defaults for the others."""
+    def resolve(self, _: Sequence[Instance] = ()) -> RivalSettings:
+        """Return these settings, and defaults for the others, whatever the records."""
         return find_learner(self.algorithm)[0].settings_class.from_dict(self.settings)
 
     @property
@@ -365,7 +366,11 @@ class RivalConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that decides a training, as plain values."""
-        return {"algorithm": self.algorithm, "steps": self.steps, "settings": self.fill().to_dict()}
+        return {
+            "algorithm": self.algorithm,
+            "steps": self.steps,
+            "settings": self.resolve().to_dict(),
+        }
 
 
 @dataclass(frozen=True)
@@ -373,17 +378,6 @@ class RivalSeedTask(SeedTask):
     """A training of a compared learner with one seed; `config` is a `RivalConfig`."""
 
     config: Any
-
-    @property
-    def goal(self) -> Goal:
-        """What it is trained for."""
-        goal: Goal = self.config.fill().goal
-        return goal
-
-    @property
-    def horizon(self) -> float | None:
-        """When episodes are stopped: never."""
-        return None
 
     @property
     def rooms(self) -> tuple[Path, ...]:

@@ -18,6 +18,9 @@ from tables_and_refusals import read_rows
             ["train", "train-spread", "test", "test-spread", "times"],
             marks=pytest.mark.slow,
         ),
+        pytest.param(
+            "checks --trainings 1 --rival-steps 100", ["train", "test"], marks=pytest.mark.slow
+        ),
     ],
 )
 def test_an_interrupted_study_goes_on_where_it_stopped(empty, study, words, names):
@@ -62,6 +65,7 @@ WRONG = {
     "comparison --threads 0": "--threads: read 0; expected a whole number",
     "comparison --rivals ppo,dqn": "python -m studies comparison: error: --rivals: read 'dqn'",
     "ablation --out file/below": "make the folder: not a directory",
+    "rival-settings --rivals asac": "--rivals: read 'asac'; expected all, or some of ppo, sac",
     "train dqn": "read dqn; expected one of ppo",
     "train ppo --steps 0": "--steps: read 0; expected a whole number from 1",
     "train ppo --set clip": "--set: read clip; expected NAME=VALUE",

@@ -10,12 +10,11 @@ from acerl_np import Config, load_suite
 from acerl_np.evaluation import jobs, seeds
 from acerl_np.evaluation.jobs import strip_source
 from acerl_np.evaluation.published import table_rows
-from studies import ablation, comparison, generalisation, learning, leave_one_out, robustness
-from studies.jobs import Training
+from studies import ablation, comparison, generalisation, learning, leave_one_out, noise, robustness
 from studies.rivals import ALGORITHMS
 from studies.rivals.training import RivalConfig
 from studies.statistics import compare_ranks
-from studies.study import Study
+from studies.study import Study, Training
 from studies.study_tables import Measured, build_table, show_p, spread_table
 
 TRAIN = load_suite("dmh-train")
@@ -105,6 +104,14 @@ def test_every_study_names_each_row_once(module, rows, beside):
         others = [row for row in found if isinstance(row.config, RivalConfig)]
         assert {(row.config.steps, row.seeds) for row in others} <= {(100, 2)}
         assert module is not learning or len({row.config for row in found}) == n
+
+
+def test_checks_have_seeds_of_their_own(tmp_path):
+    study = Study(tmp_path, seeds=7, first=noise.FIRST)
+    jobs = study.list_jobs(noise.trainings(study))
+    for rank, n in (("rank 1", 7), ("rank 1, 10 million decisions", 5)):
+        own = [job.seed for job in jobs if job.training.label == rank]
+        assert own == [*range(200, 200 + n)]
 
 
 def test_a_quick_look_is_quick_in_every_row():

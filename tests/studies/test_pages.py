@@ -10,9 +10,12 @@ from machine import needs_jit
 
 from acerl_np import ACERL, Config, load_suite
 from acerl_np.evaluation.trials import Playing, play_policy
+from studies import generalisation, make_pages
 from studies.__main__ import main
+from studies.commands import STORED
 from studies.make_pages import BLOCK, DATA
 from studies.stored import StoredStudy
+from studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -58,6 +61,19 @@ def test_what_cannot_be_made_is_named(pages, page, content, message, capsys):
     assert main(["pages"]) == 2
     assert re.search(f"error: .*{message}", capsys.readouterr().err)
     assert {path: path.read_bytes() for path in pages.rglob("*.*")} == before
+
+
+def test_runs_are_stored_study_by_study(monkeypatch, tmp_path):
+    found, given = {}, []
+    monkeypatch.setattr(Study, "find", lambda study, job: job)
+    monkeypatch.setattr(Study, "rule_rows", lambda *_, **__: [])
+    monkeypatch.setattr(make_pages, "store_study", lambda _, *own: found.update({own[0]: own[2]}))
+    monkeypatch.setattr(make_pages, "store_rules", lambda *_: None)
+    monkeypatch.setattr(generalisation, "tables", lambda _, results: given.append(results))
+    assert make_pages.store_runs(tmp_path, tmp_path) == []
+    assert list(found) == [*STORED]
+    assert [job.seed for job in found["checks"]["ACERL"]] == [*range(200, 220)]
+    assert given == [found["generalisation"]] and given[0]["best"]
 
 
 @needs_jit

@@ -12,10 +12,9 @@ from acerl_np import Config, InputError, load_suite
 from acerl_np.training.history import HISTORY_COLUMNS
 from studies import claims
 from studies.claims import JUDGES, compare, measure_curves, read_claims
-from studies.jobs import GREEDY, Training
 from studies.rivals.training import RivalConfig
 from studies.stored import ROWS_FILE, StoredStudy, read_table, store_rules, store_study
-from studies.study import Finished
+from studies.study import GREEDY, Finished, Training
 from studies.study_tables import Measured
 
 TRAIN = load_suite("dmh-train")
