@@ -265,7 +265,7 @@ class MeetingFloor(Floor):
             elif vehicle.task is not None and delivery and vehicle.way is not None:
                 way = vehicle.way
                 done = found[delivery][S.PLAN_IN] + found[delivery][S.PLAN_STAY]
-                if now < way.loaded and pickup:
+                if now <= way.loaded and pickup:
                     way = way._replace(loaded=max(way.loaded, float(found[pickup][S.PLAN_IN])))
                 vehicle = vehicle._replace(way=way, finish=max(vehicle.finish, float(done)))
             elif vehicle.task is None and vehicle.way is not None:

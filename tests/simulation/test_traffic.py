@@ -575,7 +575,8 @@ def test_what_a_replay_shows_has_no_conflict(ahead):
 @example(16)  # broken at the tick after it was to leave
 @example(13)  # it turns to another task in mid-edge
 @example(78)  # repaired, it drives an edge of no time
-@given(st.integers(0, 299))  # of seed 980062533 two are still drawn at one place for a second
+@example(980062533)  # pushed at the very second of its loading
+@given(SEEDS)
 def test_nobody_is_drawn_through_another_or_along_an_edge_twice(seed):
     draw = random.Random(seed)
     kinds = {"whole": seed % 2 == 0, "errands": seed % 3 == 0, "blocks": seed % 5 == 0}

@@ -457,7 +457,7 @@ def follow_plan(problem, state, b, v):
     if vehicle.status != S.WORKING or plan[0, S.PLANNED_DELIVERY] == 0:
         return
     task, pause = vehicle.task, vehicle.pause
-    if now < vehicle.loaded_tick:
+    if now <= vehicle.loaded_tick:  # at the very tick it may be pushed, too
         came = max(state.task[b, task].start, plan[plan[0, S.PLANNED_PICKUP], S.PLAN_IN])
         loaded = max(came, np.int64(np.ceil(S.find_ready(problem, state, b, task))))
         waits = S.find_weight(problem, i, task) * np.float64(loaded - vehicle.loaded_tick)
