@@ -206,6 +206,18 @@ def test_a_row_of_index_functions_is_a_function_of_its_own(world, key, seed, gre
     assert decide(simulator, together, key)[2] == deciders.NO_RULE
 
 
+def test_in_rows_that_are_over_nothing_is_chosen_and_any_choice_is_ignored():
+    layout = straight_floor([{"id": "v", "start": "A", "speed": 1}], task_slots=2)
+    rows = [make_task("a", "B", "C", 0), make_task("b", "C", "B", 0)]
+    simulator = Simulator([World(layout, rows[:n], [0]).instance() for n in (1, 2)])
+    simulator.assign([0, 0], [0, 1])
+    chosen, keys = np.empty((2, 3), np.int64), np.zeros((2, 4), np.uint32)
+    decide_rows(simulator.problem, simulator.state, deciders.RuleDecider(0), keys, chosen)
+    assert chosen.tolist() == [[-1, -1, -1], [0, 0, 0]]
+    simulator.assign([99, 0], [-5, 0])
+    assert simulator.done.all()
+
+
 def find_task(slow, task):
     """Position in the record."""
     return next(k for k, other in enumerate(slow.tasks) if other is task)
