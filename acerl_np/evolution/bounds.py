@@ -64,6 +64,9 @@ class Smooth(Box):
     can settle on: x = b + (y - b + r)^2 / (4 r) where |y - b + r| < 2 r, for a lower bound b and a rim r.
     This form is that of BoundTransform in pycma (Hansen, Akimoto and Baudis). The rim is `SHARE` of the
     distance between the bounds; if a side is open, the first sigma.
+
+    Where whole numbers stand beside, y goes on for another rim beyond the vertex, with x = b: some of the
+    whole numbers may be feasible on a bound alone, which members then reach as easily as a whole number.
     """
 
     def __init__(
@@ -79,24 +82,26 @@ class Smooth(Box):
         # Vertices and period; where there is none, any number that does no harm.
         self._low = np.where(self._has_low, lower, 0.0) - self.rim
         self._high = np.where(self._has_high, upper, 0.0) + self.rim
+        flat = np.where(whole.any() & ~whole, self.rim, 0.0)
+        self._first, self._last = self._low - flat, self._high + flat
         self._closed = closed
-        self._period = np.where(closed, width, 1.0) + 2 * self.rim
+        self._period = np.where(closed, width, 1.0) + 2 * self.rim + 2 * flat
 
     def project(self, mean: np.ndarray) -> np.ndarray:
         """Return the mean as it is: folded, it would no longer fit the path behind it."""
         return mean
 
     def _fold(self, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the images between the vertices, which have the same places, and which are mirrored."""
-        below = self._has_low & (drawn < self._low)
-        above = self._has_high & (drawn > self._high)
+        """Return the images that are not mirrored, which have the same places, and which were."""
+        below = self._has_low & (drawn < self._first)
+        above = self._has_high & (drawn > self._last)
         out = below | above
         if not out.any():
             return drawn, out
-        phase = np.mod(drawn - self._low, 2 * self._period)
-        closed = self._low + np.minimum(phase, 2 * self._period - phase)
+        phase = np.mod(drawn - self._first, 2 * self._period)
+        closed = self._first + np.minimum(phase, 2 * self._period - phase)
         with np.errstate(over="ignore"):
-            once = np.where(below, 2 * self._low - drawn, 2 * self._high - drawn)
+            once = np.where(below, 2 * self._first - drawn, 2 * self._last - drawn)
         folded = np.where(out, np.where(self._closed, closed, once), drawn)
         return folded, out & (~self._closed | (phase > self._period))
 
@@ -109,6 +114,8 @@ class Smooth(Box):
         high = self._high - rim - np.square(np.clip(below, 0.0, 2 * rim)) / (4 * rim)
         x = np.where(self._has_low & (above < 2 * rim), low, y)
         x = np.where(self._has_high & (below < 2 * rim), high, x)
+        x = np.where(self._has_low & (above < 0.0), self.lower, x)
+        x = np.where(self._has_high & (below < 0.0), self.upper, x)
         return np.asarray(x.clip(self.lower, self.upper))
 
     def invert(self, placed: np.ndarray) -> np.ndarray:

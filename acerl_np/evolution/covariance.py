@@ -175,6 +175,10 @@ class Covariance(Scaled):
             kept * self.state.covariance + rates.c_1 * rank_one + rates.c_mu * rank_mu
         )  # (47)
 
+    def shrink(self, size: float) -> Self:
+        """Return this with another sigma, in units of the first, within the limits."""
+        return self._with(self._limit(self.state._replace(size=size)))
+
     def _with(self, state: State) -> Self:
         return type(self)(self.first, self.decay, self.every, limits=self.limits, state=state)
 

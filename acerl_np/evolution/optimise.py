@@ -87,7 +87,8 @@ def optimize(
         n_parameters.
     restarts : int, optional
         At most so many times an adapted search that is over begins again with twice the population (IPOP), by
-        default 4 times with whole numbers, else never; without a feasible member it always does.
+        default 4 times with whole numbers, else never; without a feasible member it always does. Beside them
+        each search that `settled` goes on with its whole numbers held.
     limits : Stops, optional
         Its target is a value of the function, to be reached from above unless you maximise.
     vectorised : bool
@@ -162,7 +163,7 @@ def optimize(
             if callback is not None and callback(search):
                 over["callback"] = 1.0
             again = (insists and search.best is None) or search.restarts < restarts
-            if over and again and not over.keys() & FINAL:
+            if (search.settled or (over and again)) and not over.keys() & FINAL:
                 search.restart()
                 over = search.stop(reached)
     except KeyboardInterrupt:

@@ -30,6 +30,9 @@ from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 from acerl_np.support.trust import read_kept, trusting
 
+SETTLED = 0.1
+"""Of the first sigma: below it whole numbers may be held, and with it a search that holds them begins."""
+
 
 class Evolution(CopiedWhole):
     """Maximise a return with the cost kept within a limit, on one or several instances of a problem.
@@ -373,9 +376,9 @@ class Evolution(CopiedWhole):
 
     @property
     def _tells_slopes(self) -> bool:
-        """Whether the Lagrangian may rank: what is rounded beside what is not has no slope."""
-        alike = self.n_instances == 1 and not arguments.is_mixed(self._options["integers"])
-        return alike and self._rank.ranking == "isr" and self._options["adapt"] != "none"
+        """Whether the Lagrangian may rank."""
+        alike = self.n_instances == 1 and self._rank.ranking == "isr"
+        return alike and bool(self._options["adapt"] != "none")
 
     def _score(
         self, told: EvaluatedGeneration, drawn: np.ndarray
@@ -384,7 +387,8 @@ class Evolution(CopiedWhole):
         search, memory, good = self._search, self._progress.memory, told.good
         distribution, g, n = search.distribution, told.constraints, drawn.shape[1]
         # Of a crooked constraint the Lagrangian leads astray: every second search is without it.
-        fits = self._tells_slopes and self.restarts % 2 == 0 and good.any()
+        searches = self.restarts // (1 + arguments.is_mixed(self._options["integers"]))
+        fits = self._tells_slopes and (search.held or searches % 2 == 0) and good.any()
         if g is None or not fits or not isinstance(distribution, Covariance):
             return told.scored, told.ranked, Memory()
         if not (len(memory.recent) or (g <= 0.0).any(axis=0).all()):  # too far for slopes
@@ -413,29 +417,35 @@ class Evolution(CopiedWhole):
         Generations are counted on, so no noise is drawn twice. An error, as of a sigma that follows a
         schedule, changes nothing.
 
+        A search that has `settled` begins again from its mean, without more members: whole numbers are held,
+        so that the Lagrangian learns from members that differ in the other parameters alone.
+
         Parameters
         ----------
         x0 : array_like of float, (n_parameters,), optional
-            By default a random point of the bounds, or the first mean if a side is open.
+            By default a random point of the bounds, or the first mean if a side is open; or as said above.
         population : int, optional
-            By default twice the present one.
+            By default twice the present one, or as many.
         """
         given = self._options
         if not self.can_restart:
             refuse("restart", "a sigma that decays by a schedule", "an adapted one", ConfigError)
         lower, upper = given["bounds[0]"], given["bounds[1]"]
-        if x0 is not None:
-            mean = arguments.read_point(x0, self._start.shape)
+        held = self.settled and x0 is None
+        if held or x0 is not None:
+            mean = self.mean if x0 is None else arguments.read_point(x0, self._start.shape)
         elif np.isfinite(lower).all() and np.isfinite(upper).all():
             rng = np.random.default_rng((self.seed, self.restarts + 1))
             mean = rng.uniform(lower, upper)
         else:
             mean = self._start
         search = copy.copy(self._search)
-        members = 2 * self.population if population is None else population
-        search.population = self._read_population(members)
+        members = self.population * (1 if held else 2) if population is None else population
+        search.population, search.held = self._read_population(members), held
         search.begin_at(mean)
         search.distribution = self._round
+        if held and isinstance(self._round, Covariance):
+            search.distribution = self._round.shrink(SETTLED)
         again = self._progress._replace(
             restarts=self.restarts + 1, record=Record(), tolerance=Tolerance(), memory=Memory()
         )
@@ -457,6 +467,7 @@ class Evolution(CopiedWhole):
             "start": self._start.copy(),
             "population": np.array(self.population, np.int64),
             "generation": np.array(self.generation, np.int64),
+            "held": np.array(self._search.held, np.int64),
             "mean": self._search.mean.copy(),
             "injected": self._injected.copy(),
             **{f"spread.{name}": array for name, array in self._search.distribution.pack().items()},
@@ -497,7 +508,7 @@ class Evolution(CopiedWhole):
         search, sampler = copy.copy(self._search), copy.copy(self.sampler)
         distribution = {name: read[f"spread.{name}"] for name in search.distribution.pack()}
         search.distribution = search.distribution.unpack(distribution)
-        search.mean = read["mean"]
+        search.mean, search.held = read["mean"], bool(read["held"])
         search.generation, search.population = int(read["generation"]), int(read["population"])
         sampler.set_state({name: read[f"sampler.{name}"] for name in sampler.statistics})
         vars(self).update(
@@ -513,6 +524,17 @@ class Evolution(CopiedWhole):
     def can_restart(self) -> bool:
         """Whether sigma is adapted and follows no schedule, which would go on where it is."""
         return bool(self._options["adapt"] != "none" and self._options["noise_decay"] == 1.0)
+
+    @property
+    def settled(self) -> bool:
+        """Whether sigma is small but for whole numbers that stand beside it, under constraints.
+
+        Then `restart` holds them; as long as they are held it has not settled.
+        """
+        search, whole = self._search, self._options["integers"]
+        small = (search.sigma < SETTLED * search.distribution.first)[~whole].all()
+        told = len(self._progress.tolerance.scales) > 0 and self.can_restart
+        return bool(small and told and not search.held and arguments.is_mixed(whole))
 
     @property
     def population(self) -> int:
@@ -584,8 +606,9 @@ class Evolution(CopiedWhole):
         """Return why the search is over: the limits reached, by name; empty, so false, while it is not.
 
         The names are those of `Stops`; "noeffectcoord": a fifth of sigma no longer changes a parameter of the
-        mean; "noeffectaxis": nor does a tenth of a column of the matrix's root the mean. You may tell further
-        generations all the same, or `restart`.
+        mean; "noeffectaxis": nor does a tenth of a column of the matrix's root the mean; "unsettled": sigma
+        is as large as at first, though whole numbers are held. You may tell further generations all the same,
+        or `restart`.
         """
         return progress.find_reasons(read_limits(limits), self._search, self._progress)
 

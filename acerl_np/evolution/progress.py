@@ -327,15 +327,15 @@ def find_reasons(limits: Stops, search: Search[Any], outcome: Progress) -> dict[
     longest = sigma / distribution.first
     if isinstance(distribution, Covariance):
         # Of a given covariance sigma is large at once, of a floor on sigma the matrix: only both tell growth.
-        reached["tolfacupx"] = min(distribution.state.size, float(longest.max())) > limits.tolfacupx
-        longest = np.maximum(
-            longest, distribution.state.size * np.abs(distribution.state.shape_path)
-        )
+        state, grown = distribution.state, min(distribution.state.size, float(longest.max()))
+        reached["tolfacupx"] = grown > limits.tolfacupx
+        reached["unsettled"] = search.held and grown > 1.0
+        longest = np.maximum(longest, state.size * np.abs(state.shape_path))
     reached["tolx"] = bool((longest < limits.tolx).all())
     reached["noeffectcoord"] = bool((mean + 0.2 * sigma == mean).any())
     if isinstance(distribution, FullCovariance):
         steps = 0.1 * distribution.list_axes(search.generation)
         reached["noeffectaxis"] = bool((mean + steps == mean).all(axis=1).any())
         reached["conditioncov"] = distribution.condition > limits.conditioncov
-    values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1, **asdict(limits)}
+    values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1, "unsettled": 1.0, **asdict(limits)}
     return {name: values[name] for name, is_so in reached.items() if is_so}

@@ -60,7 +60,8 @@ class Search(Generic[S]):
     From a mean (float32 or float64, copied) it draws `population` (lambda) members, and steps with the rate
     `learning_rate` (alpha). With `antithetic` members 2 i and 2 i + 1 use the same noise with opposite signs
     (Eq. 12). A `box` keeps members and mean inside bounds, see `acerl_np.evolution.bounds`: `mean` is what
-    is drawn around, `found` its place in the box. `generation` counts the finished ones.
+    is drawn around, `found` its place in the box. `generation` counts the finished ones. While the mean's
+    whole numbers are `held`, all members have them.
 
     Attributes
     ----------
@@ -82,6 +83,7 @@ class Search(Generic[S]):
     antithetic: bool = False
     box: Box | None = None
     generation: int = field(default=0, init=False)
+    held: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.begin_at(self.mean)
@@ -102,11 +104,13 @@ class Search(Generic[S]):
     def sample(self, noise: Noise) -> np.ndarray:
         """Return the members that have this noise, (population, n_parameters), inside the bounds (8)."""
         drawn = self.distribution.sample(self.mean, noise)
-        return drawn if self.box is None else self.box.transform(drawn)
+        return drawn if self.box is None else self.clip(self.box.map(drawn))
 
     def clip(self, x: np.ndarray) -> np.ndarray:
-        """Return points moved into the bounds."""
-        return x if self.box is None else self.box.clip(x)
+        """Return points moved into the bounds, and to the mean's whole numbers if these are held."""
+        if self.box is None:
+            return x
+        return np.where(self.box.whole & self.held, self.found, self.box.clip(x))
 
     def displacement(self, placed: np.ndarray) -> np.ndarray:
         """Return the ways from the mean to what becomes these parameters."""
@@ -147,7 +151,7 @@ class Search(Generic[S]):
         """Move the mean and begin the next generation; refuse a mean that is not finite."""
         mean = self.mean + step
         if self.box is not None:
-            mean = self.box.project(mean)
+            mean = np.where(self.box.whole & self.held, self.mean, self.box.project(mean))
         if not np.isfinite(mean).all():
             raise InputError(
                 "returns: the step is not finite; expected smaller returns, costs or learning rate"

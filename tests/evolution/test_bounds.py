@@ -30,6 +30,22 @@ def test_the_smooth_map_is_the_naive_one(y, lower, width, sigma):
     )
 
 
+@given(st.floats(-30, 30), st.floats(-3, 3), st.floats(0.01, 4), st.floats(0.001, 4))
+def test_beside_whole_numbers_a_bound_is_a_plateau(y, lower, width, sigma):
+    upper, pair = lower + width, np.ones(2)
+    box = Smooth(lower * pair, upper * pair + 1, sigma * pair, np.array([False, True]))
+    upper, rim = upper + 1, min(SHARE * (upper + 1 - lower), sigma)
+    placed, at = float(box.map(y * pair)[0]), y
+    while not lower - 2 * rim <= at <= upper + 2 * rim:
+        at = 2 * (lower - 2 * rim if at < lower else upper + 2 * rim) - at
+    assert placed == pytest.approx(naive.place_smoothly(at, lower, upper, rim), abs=1e-9) or (
+        not lower - rim < at < upper + rim
+    )
+    if at < lower - 1.001 * rim or at > upper + 1.001 * rim:
+        assert placed == (lower if at < lower else upper)
+    assert float(box.map(box.invert(placed * pair))[0]) == pytest.approx(placed, abs=1e-9)
+
+
 def test_inside_nothing_is_moved_and_open_sides_stay_open():
     box = Smooth(np.array([-np.inf, 0.0]), np.array([0.0, np.inf]), np.ones(2), np.zeros(2, bool))
     np.testing.assert_array_equal(box.transform(np.array([-5.0, 7.0])), [-5.0, 7.0])

@@ -539,6 +539,51 @@ def test_whole_numbers_that_come_back_are_not_paid_for():
     assert found.reasons == ("maxfevals",)
 
 
+def carry(x, _=None):
+    """Value and constraint of trips and the load of each: two are enough if both are full."""
+    return -x[..., 0] * (30 + x[..., 1]), 20 - x[..., :1] * x[..., 1:]
+
+
+def test_whole_numbers_that_are_feasible_on_a_bound_alone_are_found():
+    options = {"bounds": ([1, 1], [6, 10]), "integers": [0], "evaluations": 2_000}
+    for seed in range(5):
+        found = optimize(
+            lambda x: -carry(x)[0], constraints=lambda x: carry(x)[1], seed=seed, **options
+        )
+        assert found.x.tolist() == [2, 10] and found.value == 80
+
+
+def test_a_search_that_has_settled_holds_its_whole_numbers():
+    evolution = Evolution([3.0, 5.0], sigma=1.0, bounds=([1, 1], [6, 10]), integers=[0])
+    play(evolution, 3, carry)
+    assert not evolution.settled
+    while not evolution.settled:
+        play(evolution, 1, carry)
+    mean = evolution.mean
+    evolution.restart()
+    assert evolution.population == 12 and not evolution.settled
+    assert evolution.mean[0] == mean[0] and pytest.approx(evolution.sigma[1]) == 0.1
+    for _ in range(10):
+        evolution.inject([6.0, 4.0])
+        evolution = Evolution.from_state(evolution.get_state())
+        members = evolution.ask()[0]
+        assert (members[:, 0] == mean[0]).all() and len(np.unique(members[:, 1])) > 1
+        play(evolution, 1, carry)
+    evolution.restart()
+    assert evolution.population == 24 and len(np.unique(evolution.ask()[0][:, 0])) > 1
+
+
+def test_a_search_that_leaves_where_it_had_settled_is_over():
+    evolution = Evolution([3.0, 5e3], sigma=1.0, bounds=([1, 0], [6, 1e4]), integers=[0])
+    while not evolution.settled:
+        play(evolution, 1, lambda x, _: (-np.square(x - [3, 5e3]).sum(axis=1), x[:, :1] - 7))
+    evolution.restart()
+    play(evolution, 2, lambda x, _: (x[:, 1], x[:, :1] - 7))
+    assert not evolution.stop()
+    play(evolution, 4, lambda x, _: (x[:, 1], x[:, :1] - 7))
+    assert [*evolution.stop()] == ["unsettled"] and evolution.mean[1] < 5_100
+
+
 def test_few_evaluations_have_small_populations():
     populations, options = [], {"bounds": ([0.0] * 20, [9.0] * 20), "integers": [0]}
     options["callback"] = lambda search: populations.append(search.population) or True
