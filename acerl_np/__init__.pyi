@@ -9,18 +9,18 @@ from acerl_np.commands.floor import check_floor as check_floor
 from acerl_np.commands.floor import import_floor as import_floor
 from acerl_np.commands.policy import Bounds as Bounds
 from acerl_np.commands.policy import bound as bound
-from acerl_np.commands.records import FileCheck as FileCheck
-from acerl_np.commands.records import check_records as check_records
+from acerl_np.commands.records.check import FileCheck as FileCheck
+from acerl_np.commands.records.check import check_records as check_records
 from acerl_np.commands.replay import replay as replay
 from acerl_np.commands.shared.reporting import write_report as write_report
 from acerl_np.commands.train import Training as Training
 from acerl_np.commands.train import train as train
-from acerl_np.commands.whatif import WhatIf as WhatIf
-from acerl_np.commands.whatif import whatif as whatif
 from acerl_np.evaluation.trials import Playing as Playing
 from acerl_np.evaluation.trials import Trials as Trials
 from acerl_np.evaluation.trials import evaluate_policy as evaluate_policy
 from acerl_np.evaluation.verdict import Verdict as Verdict
+from acerl_np.evaluation.whatif import WhatIf as WhatIf
+from acerl_np.evaluation.whatif import whatif as whatif
 from acerl_np.kernels.dispatching.floor import Floor as Floor
 from acerl_np.live.dispatcher import Dispatcher as Dispatcher
 from acerl_np.live.events import (

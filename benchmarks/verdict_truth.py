@@ -24,10 +24,10 @@ from script import make_parser
 
 import acerl_np
 from acerl_np.evaluation.hold_out import part_folds
+from acerl_np.evaluation.judge import Fold, judge
 from acerl_np.evaluation.margin import play_best_rule
 from acerl_np.evaluation.metrics import compare_paired
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.evaluation.verdict import Fold, judge
 from acerl_np.policies.index import NAMES, IndexPolicy, start_weights
 from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.layout import resize_fleet

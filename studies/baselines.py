@@ -252,7 +252,7 @@ def run_all(*, quick: bool) -> Iterator[list[object]]:
 
 
 OPTIONS: opt.Options = {
-    opt.RUNNING: (opt.CommandOption("--quick", "a moment of it; nothing is kept", opt.SWITCH),)
+    opt.RUNNING: (opt.Argument("--quick", "a moment of it; nothing is kept", opt.SWITCH),)
 }
 
 

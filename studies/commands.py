@@ -103,33 +103,33 @@ MODULES = {**STORED, SEARCHED: rival_settings}
 
 def list_options(study: str) -> opt.Options:
     """Return the options of a study."""
-    seeds = opt.CommandOption(
+    seeds = opt.Argument(
         "--trainings N",
         "trainings per row, with a seed each",
         Field(int, 1, 1000),
         default=TRAININGS.get(study, 20),
     )
-    play, records, running = list[opt.CommandOption](), list[opt.CommandOption](), [seeds]
+    play, records, running = list[opt.Argument](), list[opt.Argument](), [seeds]
     if study not in (YARDSTICK, GENERAL):
         running.append(
             opt.TRIALS.but(help="episodes per instance and seed", kind=Field(int, 1, 100_000))
         )
     if study != SEARCHED:
         what = "fewer generations, for a quick look (default: 128)"
-        running.append(opt.CommandOption("--generations N", what, Field(int, 1, 1_000_000)))
+        running.append(opt.Argument("--generations N", what, Field(int, 1, 1_000_000)))
     if study == YARDSTICK:
         file = "other instances in the form of bilge-ulusoy.json; gaps are then to what hindsight finds"
-        records.append(opt.CommandOption("--file FILE.json", file))
+        records.append(opt.Argument("--file FILE.json", file))
         running.append(opt.EFFORT)
     elif study == GENERAL:
         what = "floors of your own that judge, too: layouts whose sites say who sends what, as for shifts"
-        records.append(opt.CommandOption("--floors LAYOUTS", what, opt.NAMES))
+        records.append(opt.Argument("--floors LAYOUTS", what, opt.NAMES))
     if study in RIVALS:
         names = "compared learners to train as well, such as ppo,asac; all or none"
-        play.append(opt.CommandOption("--rivals NAMES", names, default=RIVALS[study]))
+        play.append(opt.Argument("--rivals NAMES", names, default=RIVALS[study]))
     if study in RIVALS or study == checks.NAME:
         usual = 200_000 if study == SEARCHED else 1_000_000
-        steps = opt.CommandOption(
+        steps = opt.Argument(
             "--rival-steps N", "steps of a training", Field(int, 1, 10**12), default=usual
         )
         few = seeds.but(usage="--rival-trainings N", help="trainings of each", default=5)

@@ -466,7 +466,7 @@ OPTIONS: opt.Options = {
     ),
     opt.RUNNING: (
         opt.EFFORT,
-        opt.CommandOption(
+        opt.Argument(
             "--time-limit SECONDS", "for a record", opt.number(0.1, 10.0**6), default=600.0
         ),
         opt.SEED_OPTION,

@@ -135,9 +135,9 @@ def list_operations(
 
 
 OPTIONS: opt.Options = {
-    "": (opt.CommandOption("file FILE", "the numbers (JSON)"),),
+    "": (opt.Argument("file FILE", "the numbers (JSON)"),),
     opt.RECORDS: (
-        opt.CommandOption(
+        opt.Argument(
             "--announced WHEN",
             "when a task is known: once it is ready, or at the start of the processing before it",
             Field(("ready", "start")),

@@ -857,12 +857,12 @@ BLOCKS: dict[str, Callable[[StoredStudy], Lines]] = {
 
 OPTIONS: opt.Options = {
     opt.RUNNING: (
-        opt.CommandOption("--root DIR", "the repository", default="."),
-        opt.CommandOption(
+        opt.Argument("--root DIR", "the repository", default="."),
+        opt.Argument(
             "--runs DIR", "first store what was trained in this folder of finished trainings"
         ),
-        opt.CommandOption("--curves", "draw the training curves, too", opt.SWITCH),
-        opt.CommandOption("--quick", "name what differs, and write nothing", opt.SWITCH),
+        opt.Argument("--curves", "draw the training curves, too", opt.SWITCH),
+        opt.Argument("--quick", "name what differs, and write nothing", opt.SWITCH),
     ),
 }
 

@@ -191,11 +191,11 @@ def read_all():
 @pytest.fixture
 def few_lookaheads(request, monkeypatch):
     """Hindsight's are compiled for each rule: for slow tests."""
-    from acerl_np.evaluation import hindsight, verdict
+    from acerl_np.evaluation import hindsight, judge
 
     if not request.node.get_closest_marker("slow"):
         monkeypatch.setattr(hindsight, "_play_policies", lambda *given: given[-1])
-        monkeypatch.setattr(verdict, "SECONDS_PER_SIZE", math.inf)
+        monkeypatch.setattr(judge, "SECONDS_PER_SIZE", math.inf)
 
 
 @pytest.fixture

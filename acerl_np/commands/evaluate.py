@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from acerl_np.commands.replay import replay
 from acerl_np.commands.shared import options as opt
-from acerl_np.commands.shared import standings, tables
 from acerl_np.commands.shared.episode_tables import write_tables
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
-from acerl_np.commands.shared.players import Plan, Seat, list_known, make_plan, sort_names
+from acerl_np.commands.shared.players import Plan, list_known, make_plan, sort_names
 from acerl_np.commands.shared.progress import report_unfinished
+from acerl_np.commands.shared.tables import show_below
 from acerl_np.commands.shared.teams import open_team
 from acerl_np.problem.goal import SHIFT
-from acerl_np.support.errors import make_printable
+from acerl_np.support.errors import PolicyError, PolicyWarning, make_printable
 from acerl_np.support.report import DATA_FORMATS
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.references import Reference
     from acerl_np.evaluation.trials import Playing, Trials
     from acerl_np.problem.instance import Instance
+    from acerl_np.problem.records import Assignments
     from acerl_np.simulation.trace import Trace
     from acerl_np.support.team import Team
 
@@ -34,7 +38,7 @@ FILES = TRIALS, TASKS, VEHICLES = "trials.csv", "tasks.csv", "vehicles.csv"
 LEAST_TRIPS = 20
 """With a recorded finish, from which on it is said how long driving took."""
 
-POLICIES = opt.CommandOption(
+POLICIES = opt.Argument(
     "policies POLICY+", "files, rules (acerl-np list rules), general, or module:name of yours"
 )
 OPTIONS: opt.Options = {
@@ -43,7 +47,7 @@ OPTIONS: opt.Options = {
     opt.RECORDS: (
         *(opt.ON, *opt.READING),
         opt.PAST.but(help=f"{opt.PAST.help}: one more row"),
-        opt.CommandOption("--references FILE", "bounds of your records, from policy bound --out"),
+        opt.Argument("--references FILE", "bounds of your records, from policy bound --out"),
     ),
     opt.OBJECTIVE: opt.GOAL,
     opt.OUTPUT: (
@@ -110,20 +114,36 @@ def evaluate(
         Workers; by default threads of this process.
     """
     from acerl_np.evaluation.margin import compare_trials
-    from acerl_np.evaluation.past import measure_past
+    from acerl_np.evaluation.past import measure_past, play_past
     from acerl_np.evaluation.references import bundled_references
-    from acerl_np.evaluation.trials import Playing
+    from acerl_np.evaluation.trials import Playing, play_policy
+    from acerl_np.policies.lookahead import Lookahead
+    from acerl_np.support.workers import count_cores
 
     playing = Playing() if playing is None else playing
-    seats = tuple(Seat(label, policy) for label, policy in policies.items())
-    results, times = Plan(seats, tuple(records), playing).play(team)
-    labels = list(policies)
-    for k, (label, policy) in enumerate(policies.items()):
-        was = measure_past(policy, playing) if isinstance(policy, tuple) else None
-        if was is not None:
-            labels[k] = f"{label}, as simulated"
-            labels.append(f"{label}, as it was")
-            results.append(was)
+    how = replace(playing, executor=team)
+    workers = (playing.threads or count_cores()) if team is None else team.n_workers
+    played: dict[str, Trials] = {}
+    real: dict[str, Trials] = {}
+    times: list[str] = []
+    for label, policy in policies.items():
+        if isinstance(policy, tuple):
+            was = measure_past(policy, playing)
+            played[label if was is None else f"{label}, as simulated"] = play_past(policy, playing)
+            real |= {} if was is None else {f"{label}, as it was": was}
+            continue
+        started, looks = time.perf_counter(), isinstance(policy, Lookahead)
+        try:
+            # That it was trained elsewhere was said by `check_fit`.
+            with warnings.catch_warnings(action="ignore", category=PolicyWarning):
+                trials = played[label] = play_policy(policy, records, how)
+        except PolicyError as error:
+            raise PolicyError(f"{label}: {error}" if looks else str(error)) from error
+        if looks:
+            busy = min(workers, trials.makespan.size)
+            each = 1e3 * (time.perf_counter() - started) * busy / max(1, trials.decisions)
+            times.append(f"{label}: {each:.2g} ms a decision")
+    labels, results = [*played, *real], [*played.values(), *real.values()]
     known = bundled_references() if references is None else references
     comparison = compare_trials(records, results, known, playing)
     return Evaluation(labels, results, comparison, times, list(records))
@@ -142,6 +162,7 @@ def run(arguments: argparse.Namespace) -> None:
       acerl-np evaluate policy.npz nearest --on 'days/*.csv' --layout floor.json --details
       acerl-np evaluate policy.npz --on week.csv --past week.served.csv --report page.html
     """
+    from acerl_np.commands.shared.figures import write_trials
     from acerl_np.simulation.replay import replay_assignments, write_schedule
 
     players = sort_names(arguments)
@@ -155,18 +176,16 @@ def run(arguments: argparse.Namespace) -> None:
     )
     references = gather_references(arguments.references, plan)
     with open_team(vars(arguments)) as team:
-        policies = {seat.label: seat.policy for seat in plan.seats}
-        found = evaluate(policies, plan.records, plan.playing, references=references, team=team)
-    below = [*told, *found.times, *(line for seat in plan.seats for line in describe_past(seat))]
+        found = evaluate(*plan, references=references, team=team)
+    past = {x: policy for x, policy in plan.policies.items() if isinstance(policy, tuple)}
+    below = [*told, *found.times, *(describe_past(*both) for both in past.items())]
     show(found, plan, below, arguments.format, details=bool(arguments.details))
     if folder is not None:
         make_folder(folder)
-        standings.write_trials(str(files[0]), found.labels, found.trials)
+        write_trials(str(files[0]), found.labels, found.trials)
         if arguments.details:
             write_tables(str(files[1]), str(files[2]), trace_all(plan, found.trials))
-            for item in [
-                x for seat in plan.seats if isinstance(seat.policy, tuple) for x in seat.policy
-            ]:
+            for item in (x for own in past.values() for x in own):
                 path = Path(folder) / f"schedule-{item.instance.name}.csv"
                 write_schedule(str(path), replay_assignments(item))
     if arguments.report is not None:
@@ -179,37 +198,34 @@ def run(arguments: argparse.Namespace) -> None:
 
 def show(found: Evaluation, plan: Plan, below: list[str], form: str, *, details: bool) -> None:
     """Print a sentence, the table, and what stands below it."""
-    from acerl_np.evaluation.headline import write_comparison
+    from acerl_np.commands.shared.figures import list_standings, render_standings
+    from acerl_np.evaluation.verdict import write_comparison
 
-    figures = standings.list_standings(found.labels, found.trials, found.comparison)
+    figures = list_standings(found.labels, found.trials, found.comparison)
     records, goal = plan.records, plan.playing.goal
-    table, meanings = standings.render_standings(records, figures, goal, form, more=details)
+    table, meanings = render_standings(records, figures, goal, form, more=details)
     first = write_comparison(found.labels, found.trials)
     if first and form not in DATA_FORMATS:
         print(f"{first}\n")
     print(table, end="")
-    lines = [*meanings, *list_known(plan.seats, records), *below]
+    lines = [*meanings, *list_known(plan.policies, records), *below]
     margin = found.comparison.margin
     if margin is not None:
         lines.append(f"best rule on these records: {margin.rule}")
         lines += [margin.sentence()] if margin.is_little else []
-    tables.show_below(form, lines)
+    show_below(form, lines)
 
 
-def describe_past(seat: Seat) -> list[str]:
+def describe_past(label: str, past: Sequence[Assignments]) -> str:
     """Say how the starts of past assignments differ from those that were recorded."""
     from acerl_np.evaluation.past import measure_delays
     from acerl_np.simulation.replay import replay_assignments
 
-    if not isinstance(seat.policy, tuple):
-        return []
-    played = [replay_assignments(item) for item in seat.policy]
+    played = [replay_assignments(item) for item in past]
     behind = [float(x) for item in played for x in measure_delays(item)]
     mean = sum(behind) / len(behind)
-    return [
-        f"{seat.label}: tasks start {mean:.1f} s after the recorded start on average, at most "
-        f"{max(behind):.1f} s"
-    ]
+    late = f"{mean:.1f} s after the recorded start on average, at most {max(behind):.1f} s"
+    return f"{label}: tasks start {late}"
 
 
 def fit_driving(plan: Plan) -> tuple[Plan, list[str]]:
@@ -223,29 +239,29 @@ def fit_driving(plan: Plan) -> tuple[Plan, list[str]]:
     from acerl_np.problem.layout import LENGTHEN, lengthen
     from acerl_np.simulation.replay import replay_assignments
 
-    past = [item for seat in plan.seats if isinstance(seat.policy, tuple) for item in seat.policy]
+    policies = plan.policies
+    past = [item for own in policies.values() if isinstance(own, tuple) for item in own]
     factor, error, n = estimate_lengthening([replay_assignments(item) for item in past])
     if n < LEAST_TRIPS:
         return plan, []
     said = f"Driving took {factor:.3f} (se {error:.3f}) times as long as the floor says, over {n} trips"
     factor = float(f"{factor:.4g}")
-    looks = any(isinstance(seat.policy, Lookahead) for seat in plan.seats)
+    looks = any(isinstance(policy, Lookahead) for policy in policies.values())
     if looks or not abs(factor - 1.0) > 2.0 * error or not LENGTHEN.low <= factor <= LENGTHEN.high:
         return plan, [f"{said}; all rows drive as the floor says."]
     floors = {id(record.layout): lengthen(record.layout, factor) for record in plan.records}
-    records = tuple(replace(item, layout=floors[id(item.layout)]) for item in plan.records)
+    records = [replace(item, layout=floors[id(item.layout)]) for item in plan.records]
 
-    def place(seat: Seat) -> Seat:
-        if not isinstance(seat.policy, tuple):
-            return seat
-        both = zip(seat.policy, records, strict=True)
-        return seat._replace(policy=tuple(replace(x, instance=own) for x, own in both))
+    def place(policy: Any) -> Any:
+        if not isinstance(policy, tuple):
+            return policy
+        both = zip(policy, records, strict=True)
+        return tuple(replace(item, instance=record) for item, record in both)
 
-    seats = tuple(map(place, plan.seats))
+    placed = {label: place(policy) for label, policy in policies.items()}
     how = f"to keep it: acerl-np floor edit LAYOUT --lengthen {factor:g}"
-    return replace(plan, seats=seats, records=records), [
-        f"{said}: so all that is simulated drives ({how})."
-    ]
+    told = f"{said}: so all that is simulated drives ({how})."
+    return Plan(placed, records, plan.playing), [told]
 
 
 def trace_all(plan: Plan, results: Sequence[Trials]) -> Iterator[tuple[str, int, Trace]]:
@@ -254,13 +270,15 @@ def trace_all(plan: Plan, results: Sequence[Trials]) -> Iterator[tuple[str, int,
 
     from acerl_np.evaluation.trials import METRICS
 
-    for seat, trials in zip(plan.seats, results, strict=False):
-        for i in range(len(plan.records)):
+    for (label, policy), trials in zip(plan.policies.items(), results, strict=False):
+        for i, record in enumerate(plan.records):
+            own = policy[i : i + 1] if isinstance(policy, tuple) else policy
             figures = np.array([getattr(trials, name)[i] for name in METRICS])
             first = np.broadcast_to(figures[:, :1], figures.shape)
             same = np.array_equal(figures, first, equal_nan=True)
             for k in range(1 if same else plan.playing.trials):
-                yield seat.label, k, plan.trace(seat, i, k)
+                [trace] = replay({label: own}, record, plan.playing, trial=k)
+                yield label, k, trace
 
 
 def gather_references(path: str | None, plan: Plan) -> dict[str, Reference]:

@@ -683,26 +683,26 @@ def show(arguments: argparse.Namespace) -> None:
             print(f"    breaks down at random: {often} {long}")
 
 
-FLOOR = opt.CommandOption("layout LAYOUT", "a layout's file, or a bundled floor such as dmh")
-VEHICLES = opt.CommandOption(
+FLOOR = opt.Argument("layout LAYOUT", "a layout's file, or a bundled floor such as dmh")
+VEHICLES = opt.Argument(
     "--vehicles N", "size of the fleet (default: as it is)", Field(int, 1, MAX_VEHICLES)
 )
-START = opt.CommandOption(
+START = opt.Argument(
     "--start SITES", "where vehicles start, in turn: sites or stations, or 'parking'", opt.NAMES
 )
-BATTERY = opt.CommandOption(
+BATTERY = opt.Argument(
     "--battery KEY=N,...",
     "battery of every vehicle: hours=H,minutes=M (of driving, to charge); or capacity, idle, empty, loaded, "
     "charge (per s), start, critical, resume, good, full, tow",
     parse_battery,
 )
 SIZE = (
-    opt.CommandOption(
+    opt.Argument(
         "--vehicle-length M",
         "length of every vehicle, m: places that are nearer exclude each other",
         number(0.0, MAX_NUMBER),
     ),
-    opt.CommandOption(
+    opt.Argument(
         "--vehicle-width M",
         "width of every vehicle, m (default: its length)",
         number(0.0, MAX_NUMBER),
@@ -710,22 +710,18 @@ SIZE = (
 )
 OUT = (opt.OUT.but(usage="-o/--out LAYOUT", help="layout to write", required=True), opt.FORCE)
 IMPORT: opt.Options = {
-    "": (opt.CommandOption("files FILE+", "a LIF file, a plant model, or two tables"),),
+    "": (opt.Argument("files FILE+", "a LIF file, a plant model, or two tables"),),
     opt.PLAY: (VEHICLES, START, BATTERY, *SIZE),
     opt.RECORDS: (
-        opt.CommandOption(
-            "--layout-id ID", "which layout of a LIF file: its id, level, or ID/LEVEL"
-        ),
-        opt.CommandOption(
-            "--join", "all layouts of a LIF file are levels of one floor", opt.SWITCH
-        ),
-        opt.CommandOption(
+        opt.Argument("--layout-id ID", "which layout of a LIF file: its id, level, or ID/LEVEL"),
+        opt.Argument("--join", "all layouts of a LIF file are levels of one floor", opt.SWITCH),
+        opt.Argument(
             "--lift A:B[:LENGTH]",
             f"add a two-way edge of LENGTH m (default: {LIFT_LENGTH:g}); may be repeated",
             opt.EACH,
             default=[],
         ),
-        opt.CommandOption("--two-way", "edges without an opposite lead both ways", opt.SWITCH),
+        opt.Argument("--two-way", "edges without an opposite lead both ways", opt.SWITCH),
     ),
     opt.OUTPUT: OUT,
 }
@@ -738,33 +734,29 @@ EDIT: opt.Options = {
     "": (FLOOR,),
     opt.PLAY: (
         *(VEHICLES, START),
-        opt.CommandOption(
-            "--speed S", "speed of every vehicle, m/s", number(MIN_SPEED, MAX_NUMBER)
-        ),
-        opt.CommandOption(
+        opt.Argument("--speed S", "speed of every vehicle, m/s", number(MIN_SPEED, MAX_NUMBER)),
+        opt.Argument(
             "--capacity C", "capacity of every vehicle, 0 for unlimited", number(0.0, MAX_NUMBER)
         ),
         *(BATTERY, *SIZE),
-        opt.CommandOption(
+        opt.Argument(
             "--chargers SITE[:SLOTS],...",
             "where vehicles charge (default: the layout's; without any the sites of kind charger)",
             opt.NAMES,
         ),
-        opt.CommandOption(
+        opt.Argument(
             "--parking SECONDS",
             "vehicles without a task drive to a free site of kind parking after that",
             Field(int, 0, MAX_TOW),
         ),
-        opt.CommandOption("--lengthen X", "factor of all driving times", layouts.LENGTHEN, 1.0),
+        opt.Argument("--lengthen X", "factor of all driving times", layouts.LENGTHEN, 1.0),
         opt.TRAFFIC,
-        opt.CommandOption(
-            "--aside SITES", "sites, stations or kinds of sites off the lane", opt.NAMES
-        ),
+        opt.Argument("--aside SITES", "sites, stations or kinds of sites off the lane", opt.NAMES),
     ),
     opt.OUTPUT: OUT,
 }
 ACTIONS = {
-    "new": opt.Action(new, {"": (opt.CommandOption("folder DIR", "a new folder"),)}),
+    "new": opt.Action(new, {"": (opt.Argument("folder DIR", "a new folder"),)}),
     "import": opt.Action(import_layout, IMPORT),
     "check": opt.Action(check, CHECK),
     "show": opt.Action(show, {"": (FLOOR,)}),

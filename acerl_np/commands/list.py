@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
 ACTION = opt.Action(
     run,
     {
-        "": (opt.CommandOption("what WHAT?", f"{', '.join(KINDS)} (default: all)", Field(KINDS)),),
+        "": (opt.Argument("what WHAT?", f"{', '.join(KINDS)} (default: all)", Field(KINDS)),),
         opt.OUTPUT: (opt.FORMAT,),
     },
 )

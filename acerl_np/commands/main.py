@@ -38,11 +38,9 @@ COMMANDS = {
 """A module of `acerl_np.commands` each."""
 
 GLOBAL = (
-    opt.CommandOption("-q/--quiet", "no progress", opt.SWITCH),
-    opt.CommandOption(
-        "-v/--verbose", "say versions, seconds, and where an error came from", opt.SWITCH
-    ),
-    opt.CommandOption("--trust-code", "import functions that files name (SECURITY.md)", opt.SWITCH),
+    opt.Argument("-q/--quiet", "no progress", opt.SWITCH),
+    opt.Argument("-v/--verbose", "say versions, seconds, and where an error came from", opt.SWITCH),
+    opt.Argument("--trust-code", "import functions that files name (SECURITY.md)", opt.SWITCH),
 )
 """Options of all commands, before or behind the command."""
 

@@ -70,13 +70,13 @@ ACTIONS = {
     "curves": opt.Action(
         draw_curves,
         {
-            "": (opt.CommandOption("runs FOLDER+", "folders of trainings or studies"),),
+            "": (opt.Argument("runs FOLDER+", "folders of trainings or studies"),),
             opt.OUTPUT: (
                 PICTURE_FILE.but(
                     help=f"{PICTURE_FILE.help} (default: {PICTURE} in the run's folder)",
                     required=False,
                 ),
-                opt.CommandOption("--only LABELS", "lines to draw (default: all)", opt.NAMES, []),
+                opt.Argument("--only LABELS", "lines to draw (default: all)", opt.NAMES, []),
                 opt.FORCE,
             ),
         },
@@ -84,7 +84,7 @@ ACTIONS = {
     "floor": opt.Action(
         draw_floor,
         {
-            "": (opt.CommandOption("layout LAYOUT", "a layout, or a bundled floor"),),
+            "": (opt.Argument("layout LAYOUT", "a layout, or a bundled floor"),),
             opt.OUTPUT: (PICTURE_FILE, opt.FORCE),
         },
     ),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import load_instances, names_records
 from acerl_np.commands.shared.outputs import declare_outputs
-from acerl_np.commands.shared.players import Seat, check_fit, read_goal
+from acerl_np.commands.shared.players import check_fit, read_goal
 from acerl_np.commands.shared.progress import compile_ahead, make_report
 from acerl_np.commands.shared.tables import Column, find_below, render, show_below
 from acerl_np.commands.shared.teams import open_team
@@ -67,7 +67,7 @@ def show(arguments: argparse.Namespace) -> None:
         importance = measure(arguments, policy) if isinstance(policy, IndexPolicy) else None
     facts = list_facts(policy)
     if importance is None and names_records(arguments):
-        check_fit([Seat(arguments.file, policy)], load_instances(arguments))
+        check_fit({arguments.file: policy}, load_instances(arguments))
     form = arguments.format
     shown = [[make_printable(name), make_printable(text)] for name, text in facts]
     if form == "json":
@@ -356,7 +356,7 @@ ACTIONS = {
     "show": opt.Action(
         show,
         {
-            "": (opt.CommandOption("file FILE", "policy.npz, of any form"),),
+            "": (opt.Argument("file FILE", "policy.npz, of any form"),),
             opt.RECORDS: (
                 opt.ON.but(help=f"{opt.RECORDS_PLACE.help} (default: those in the file)"),
                 *opt.READING,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import report_ignored
 from acerl_np.commands.shared.outputs import declare_outputs
-from acerl_np.commands.shared.players import Plan, Seat, make_plan, read_goal
+from acerl_np.commands.shared.players import Plan, make_plan, read_goal
 from acerl_np.problem.bundled import load_layout
 from acerl_np.support.errors import InputError, make_printable
 from acerl_np.support.fields import Field
@@ -27,7 +27,7 @@ LOG = ".jsonl"
 
 OPTIONS: opt.Options = {
     "": (
-        opt.CommandOption(
+        opt.Argument(
             "names POLICY+", "one policy or two, then the RECORD; or a log of serve alone"
         ),
     ),
@@ -43,7 +43,7 @@ OPTIONS: opt.Options = {
     ),
     opt.RUNNING: (
         opt.SEED_OPTION,
-        opt.CommandOption("--trial K", "trial of evaluate, from 0", Field(int, 0, 9_999_999), 0),
+        opt.Argument("--trial K", "trial of evaluate, from 0", Field(int, 0, 9_999_999), 0),
     ),
 }
 
@@ -73,11 +73,18 @@ def replay(
     -------
     list of Trace
     """
+    from acerl_np.evaluation.tracing import trace_past, trace_policy
     from acerl_np.evaluation.trials import Playing
 
-    seats = tuple(Seat(label, policy) for label, policy in policies.items())
-    plan = Plan(seats, (record,), Playing() if playing is None else playing)
-    return [plan.trace(seat, 0, trial) for seat in seats]
+    playing, found = Playing() if playing is None else playing, []
+    how: dict[str, Any] = {"trial": trial, "seed": playing.seed, "horizon": playing.horizon}
+    how["objective"] = playing.goal
+    for label, policy in policies.items():
+        if isinstance(policy, tuple):
+            found.append(trace_past(policy[0], label=label, **how))
+        else:
+            found.append(trace_policy(policy, record, label=label, greedy=playing.greedy, **how))
+    return found
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -103,8 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
         traces = [read_log(arguments)]
     else:
         plan = read_plan(arguments)
-        policies = {seat.label: seat.policy for seat in plan.seats}
-        traces = replay(policies, plan.records[0], plan.playing, trial=arguments.trial)
+        traces = replay(plan.policies, plan.records[0], plan.playing, trial=arguments.trial)
     write_replay(traces, out)
     ends = "; ".join(describe_end(item) for item in traces)
     print(f"wrote {make_printable(out)} (open it in a browser): {ends}")
@@ -123,12 +129,12 @@ def read_plan(arguments: argparse.Namespace) -> Plan:
             f"{read}; expected POLICY RECORD, two policies and RECORD, or RECORD with --past FILE"
         )
     labels = shorten_names([*policies, *past[:1]])
-    players = list(zip(labels, [*policies, *([past] if past else [])], strict=True))
+    players = dict(zip(labels, [*policies, *([past] if past else [])], strict=True))
     plan = make_plan(arguments, players, records=[record])
     if len(plan.records) > 1:
         n = len(plan.records)
         raise InputError(f"{record}: {n} records; expected one (records convert splits them)")
-    episodes = len(plan.seats)
+    episodes = len(plan.policies)
     if episodes > MOST:
         option, more, advice = "past", "", ""
         if arguments.lookahead is not None:

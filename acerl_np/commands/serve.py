@@ -51,14 +51,14 @@ def parse_clock(text: str) -> tuple[str, float | None]:
 
 
 OPTIONS: opt.Options = {
-    "": (opt.CommandOption("policy POLICY?", "a policy's file, or a name", default="general"),),
+    "": (opt.Argument("policy POLICY?", "a policy's file, or a name", default="general"),),
     opt.PLAY: (
-        opt.CommandOption(
+        opt.Argument(
             "--shadow",
             "give no orders: Assign and Send tell what your control system decided, and are compared",
             opt.SWITCH,
         ),
-        opt.CommandOption(
+        opt.Argument(
             "--overdue SECONDS",
             "an order is overdue so long after twice the expected time",
             opt.number(0.0, DAY),
@@ -67,39 +67,39 @@ OPTIONS: opt.Options = {
     ),
     opt.RECORDS: (opt.ONE_LAYOUT.but(required=False),),
     opt.OUTPUT: (
-        opt.CommandOption("--log FILE.jsonl", "log file; continued if it exists"),
-        opt.CommandOption(
+        opt.Argument("--log FILE.jsonl", "log file; continued if it exists"),
+        opt.Argument(
             "--state FILE.npz",
             "state, from which the next start is quicker (default: LOG.state.npz)",
         ),
-        opt.CommandOption("--rotate", "a new log each day; the old one gets its date", opt.SWITCH),
-        opt.CommandOption(
+        opt.Argument("--rotate", "a new log each day; the old one gets its date", opt.SWITCH),
+        opt.Argument(
             "--names NAME",
             "what orders call sites: 'site' (ids) or 'node' (first aliases)",
             Field(("site", "node")),
             default="site",
         ),
-        opt.CommandOption("--explain", "each assignment has its reason", opt.SWITCH),
-        opt.CommandOption("--fsync", "lines are on the disk before they are answered", opt.SWITCH),
-        opt.CommandOption("--schema", "print the JSON Schema of messages, and stop", opt.SWITCH),
+        opt.Argument("--explain", "each assignment has its reason", opt.SWITCH),
+        opt.Argument("--fsync", "lines are on the disk before they are answered", opt.SWITCH),
+        opt.Argument("--schema", "print the JSON Schema of messages, and stop", opt.SWITCH),
     ),
     opt.RUNNING: (
-        opt.CommandOption(
+        opt.Argument(
             "--clock CLOCK",
             "time of the messages, or 'wall' (seconds since 1970); 'wall:5': messages may be 5 s ahead",
             parse_clock,
             default="messages",
         ),
-        opt.CommandOption(
+        opt.Argument(
             "--lateness SECONDS",
             "how late an event may come, by its time (default: 5; with --clock wall:5 10, and so on)",
             opt.number(0.0, DAY),
         ),
-        opt.CommandOption("--http HOST:PORT", "serve HTTP (needs the extra serve)"),
-        opt.CommandOption(
+        opt.Argument("--http HOST:PORT", "serve HTTP (needs the extra serve)"),
+        opt.Argument(
             "--token-file FILE", "file with the access token; required unless HOST is local"
         ),
-        opt.CommandOption("--origin ORIGIN", "address of the page behind a proxy"),
+        opt.Argument("--origin ORIGIN", "address of the page behind a proxy"),
         opt.SEED_OPTION,
     ),
 }

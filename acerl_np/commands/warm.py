@@ -34,4 +34,4 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"{part}: {what} in {time.perf_counter() - started:.1f} s", flush=True)
 
 
-ACTION = opt.Action(run, {"": (opt.CommandOption("parts PART*", "default: all", default=[]),)})
+ACTION = opt.Action(run, {"": (opt.Argument("parts PART*", "default: all", default=[]),)})

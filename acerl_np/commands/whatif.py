@@ -6,9 +6,9 @@ import argparse
 import math
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.outputs import declare_outputs
@@ -16,14 +16,13 @@ from acerl_np.commands.shared.players import list_known, make_plan, sort_names
 from acerl_np.commands.shared.progress import make_report, report_unfinished
 from acerl_np.commands.shared.tables import Column, count, name_columns, render, show_below
 from acerl_np.problem.goal import SHIFT, Goal
-from acerl_np.problem.instance import Instance, are_shifts
+from acerl_np.problem.instance import are_shifts
 from acerl_np.support.errors import InputError, PolicyWarning, describe, make_printable
 from acerl_np.support.fields import Field
 from acerl_np.support.log import LOG
 from acerl_np.support.report import DATA_FORMATS, render_data
 
 if TYPE_CHECKING:
-    from acerl_np.evaluation.trials import Playing
     from acerl_np.evaluation.whatif import Row, Target
 
 STEPS = 5
@@ -56,20 +55,20 @@ SHOWN = ("late", "worst", "waiting", "utilisation")
 """What people are shown beside the objective and the measure of the target."""
 
 VALUES = {
-    "vehicles": opt.CommandOption("--vehicles VALUES", "fleet sizes, such as 3:8", parse_values),
-    "demand": opt.CommandOption(
+    "vehicles": opt.Argument("--vehicles VALUES", "fleet sizes, such as 3:8", parse_values),
+    "demand": opt.Argument(
         "--demand-factor VALUES", "factors of the number of tasks, such as 0.8:1.4", parse_factors
     ),
-    "speed": opt.CommandOption("--speed-factor VALUES", "factors of all speeds", parse_factors),
-    "lengthen": opt.CommandOption(
+    "speed": opt.Argument("--speed-factor VALUES", "factors of all speeds", parse_factors),
+    "lengthen": opt.Argument(
         "--lengthen VALUES", "factors of all driving times, a stand-in for traffic", parse_factors
     ),
-    "breakdown_rate": opt.CommandOption(
+    "breakdown_rate": opt.Argument(
         "--breakdown-rate VALUES",
         "factors of how often vehicles break down at random",
         parse_factors,
     ),
-    "chargers": opt.CommandOption(
+    "chargers": opt.Argument(
         "--charger-slots VALUES", "slots of all chargers, such as 1:4", parse_values
     ),
     "commitment": opt.COMMIT.but(usage="--commitment VALUES", kind=opt.NAMES),
@@ -79,13 +78,13 @@ VALUES = {
 
 OPTIONS: opt.Options = {
     "": (
-        opt.CommandOption(
+        opt.Argument(
             "policies POLICY*", "as of evaluate (default: the best baseline rule, and general)"
         ),
     ),
     opt.PLAY: (
         *VALUES.values(),
-        opt.CommandOption(
+        opt.Argument(
             "--demand-by WHAT",
             "more tasks are a second source like the 'records', or a shorter 'takt'",
             Field(("records", "takt")),
@@ -95,7 +94,7 @@ OPTIONS: opt.Options = {
     ),
     opt.RECORDS: (opt.ON, *opt.READING),
     opt.OBJECTIVE: (
-        opt.CommandOption(
+        opt.Argument(
             "--target WHAT", "what is enough: late<2%, waiting<120, utilisation<85%, delay<5, ..."
         ),
         *opt.GOAL,
@@ -106,55 +105,6 @@ OPTIONS: opt.Options = {
     ),
     opt.RUNNING: (opt.SEED_OPTION, opt.TRIALS.but(default=1), opt.THREADS),
 }
-
-
-class WhatIf(NamedTuple):
-    """What other settings come to.
-
-    Attributes
-    ----------
-    rows : list of Row
-        Of each setting and policy.
-    answers : list of str
-        Sentences on the target.
-    """
-
-    rows: list[Row]
-    answers: list[str]
-
-
-def whatif(
-    records: Sequence[Instance],
-    knobs: Mapping[str, Sequence[Any]],
-    policies: Mapping[str, Any],
-    *,
-    playing: Playing | None = None,
-    target: str | None = None,
-    demand_by: str = "records",
-) -> WhatIf:
-    """Play policies in all combinations of the knobs' values, and say what is enough for a target.
-
-    Parameters
-    ----------
-    records : sequence of Instance
-    knobs : mapping of str to values
-        By the names of `evaluation.whatif.KNOBS`, such as {"vehicles": [3, 4]}.
-    policies : mapping of str to policy or tuple of rules
-    playing : Playing, optional
-    target : str, optional
-        Such as "late<2%".
-    demand_by : {"records", "takt"}
-    """
-    from acerl_np.evaluation.trials import Playing
-    from acerl_np.evaluation.whatif import Target, answer_target, what_if
-
-    aim = None if target is None else Target.read(target)
-    playing = Playing(1) if playing is None else playing
-    how: dict[str, Any] = {"playing": playing, "target": aim, "demand_by": demand_by}
-    # Where they were trained, `make_plan` has said.
-    with warnings.catch_warnings(action="ignore", category=PolicyWarning):
-        rows = what_if(records, knobs, policies, **how, report=make_report("settings"))
-    return WhatIf(list(rows), [] if aim is None else answer_target(rows, aim))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -170,7 +120,7 @@ def run(arguments: argparse.Namespace) -> None:
       acerl-np whatif policy.npz --on days --layout floor.json --demand-factor 0.8:1.4 -o demand.png
       acerl-np whatif --on days --layout floor.json --breakdowns 3600,300 --breakdown-rate 0,1,2
     """
-    from acerl_np.evaluation.whatif import BEST, STANDING, Target, show_setting
+    from acerl_np.evaluation.whatif import BEST, STANDING, Target, show_setting, whatif
     from acerl_np.pictures.drawing import check_extra, check_form
     from acerl_np.policies.general import describe_general, find_set, make_general
     from acerl_np.policies.rules import BASELINES, GENERAL
@@ -188,19 +138,23 @@ def run(arguments: argparse.Namespace) -> None:
         check_extra()
     del arguments.traffic, arguments.commitment  # values to vary, not how records are read
     plan = make_plan(arguments, sort_names(arguments, needed=False), shifts=SHIFT)
-    seats, records, playing = plan.seats, plan.records, plan.playing
+    policies, records, playing = plan
     # Rules that are named stand in the best one's place.
-    named = any(isinstance(seat.policy, str) for seat in seats)
+    named = any(isinstance(policy, str) for policy in policies.values())
     asked: dict[str, Any] = {} if named else {BEST: BASELINES, **STANDING}
-    asked |= {seat.label: seat.policy for seat in seats}
-    if not seats and are_shifts(records):
+    asked |= policies
+    if not policies and are_shifts(records):
         weights = find_set(records, playing.goal)
         LOG.debug(describe_general(weights, playing.goal))
         asked[GENERAL] = make_general(weights)
-    by = arguments.demand_by
-    rows, answers = whatif(
-        records, knobs, asked, playing=playing, target=arguments.target, demand_by=by
-    )
+    how: dict[str, Any] = {
+        "playing": playing,
+        "target": arguments.target,
+        "demand_by": arguments.demand_by,
+    }
+    # Where policies were trained, `make_plan` has said.
+    with warnings.catch_warnings(action="ignore", category=PolicyWarning):
+        rows, answers = whatif(records, knobs, asked, **how, report=make_report("settings"))
     table, below = render_rows(rows, playing.goal, target, arguments.format)
     print(table, end="")
     if BEST in asked:
@@ -209,7 +163,7 @@ def run(arguments: argparse.Namespace) -> None:
         below.append(
             f"{BEST}: {chosen if len(records) > 1 else 'nearest, as there is one record'}."
         )
-    below += list_known(seats, records)
+    below += list_known(policies, records)
     show_below(arguments.format, [*below, *answers])
     if arguments.report is not None:
         from acerl_np.commands.shared.reporting import report_settings

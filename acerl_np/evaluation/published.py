@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from acerl_np.problem.bundled import bundled_instances, load_instance
+
 HERE = Path(__file__).parent
 COST_LIMIT = 50.0
 """xi of the paper, s."""
@@ -78,3 +80,13 @@ def find_row(table: str, policy: str, suite: str = "") -> PublishedRow | None:
 def table_rows(table: str) -> tuple[PublishedRow, ...]:
     """Return the rows of one table of the paper, in its order."""
     return tuple(row for row in published_rows() if row.table == table)
+
+
+def is_published(name: str, content: str) -> bool:
+    """Whether a record of this name and content is one of the paper's figures.
+
+    Its noised instances are not published, so only the training instances can be compared.
+    """
+    row = find_row("comparison-train", "ACERL")
+    known = row is not None and name in row.cells and name in bundled_instances()
+    return known and load_instance(name).content_hash == content

@@ -1,60 +1,19 @@
-"""A verdict on a policy: beside the best rule on its training records, and on bad days."""
+"""A verdict on a policy: its trials beside the best rule's and on bad days, in figures and in sentences."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from acerl_np.evaluation.hindsight import find_references, measure_size
-from acerl_np.evaluation.hold_out import make_noised
-from acerl_np.evaluation.margin import (
-    RULES_TO_BEAT,
-    Margin,
-    choose_rule,
-    find_little,
-    measure_margin,
-    play_rules,
-)
+from acerl_np.evaluation.margin import Margin
 from acerl_np.evaluation.metrics import Difference, compare_paired
-from acerl_np.evaluation.trials import (
-    Playing,
-    Trials,
-    find_lateness,
-    join_trials,
-    play_policy,
-)
-from acerl_np.evaluation.whatif import KNOBS, NEAREST, make_shifts
-from acerl_np.policies.files import AnyPolicy
-from acerl_np.policies.general import find_set, make_general
-from acerl_np.policies.index import IndexPolicy
-from acerl_np.policies.network import Policy
-from acerl_np.policies.rules import GENERAL
-from acerl_np.problem.demand import draw_shift
-from acerl_np.problem.goal import PAPER, Goal
-from acerl_np.problem.instance import Instance, are_shifts, commit_instances, list_instances
-from acerl_np.support.errors import InputError, PolicyError
-from acerl_np.support.numbers import Whole
-
-PATIENCE = 60.0
-"""s of a core that a verdict may take; what would take longer is left out."""
-
-BAD_DEMAND, BAD_DAYS = 1.3, 20
-"""How many times the tasks come on a bad day, and at least so many are drawn of the records that judge."""
-
-MARGIN_EFFORT, MARGIN_RECORDS = 0.02, 5
-"""Of the quick searches in hindsight that tell whether there is little to win: effort, and most records."""
-
-SECONDS_PER_TASK, SECONDS_PER_SIZE = 0.4e-6, 0.015
-"""Seconds of a core that a rule takes for a task, and that hindsight takes for the work of a DMH record."""
-
-IN_TRAFFIC = 40.0
-"""How many times as long a task takes where vehicles meet: 20 to 80 by `benchmarks/traffic.py`."""
+from acerl_np.evaluation.trials import Trials
+from acerl_np.policies.rules import NEAREST
+from acerl_np.problem.goal import MEASURES, PAPER, Goal, read_objective
 
 Kind = Literal["unseen", "noised", "folds"]
 
@@ -68,10 +27,23 @@ SHOWN = {
 }
 """Each measure's name in a sentence, the unit that a difference is shown in, and that of `Trials` in it."""
 
+CLAIMS = {
+    "late": "{} % of tasks late",
+    "tardiness": "mean tardiness {} s",
+    "waiting": "mean waiting {} s",
+    "empty": "{} % of the metres driven empty",
+    "makespan": "makespan {} s",
+    "worst": "the latest task {} s late",
+}
+"""How each measure of a policy is told."""
+
 INTERVAL = "95 % interval"
 
 TOLD = ("makespan", "tardiness", "late", "waiting", "worst")
-"""Measures of which a verdict's sentences always speak."""
+"""Measures of which a verdict's sentence always speaks."""
+
+LONGER, LEAST_LONGER = 1.5, 60.0
+"""How many times as long, and how many s longer, a longest delay is than that of the rule if it is told."""
 
 
 def show_difference(amount: float, error: float, sign: str = "z") -> str:
@@ -112,6 +84,25 @@ def show_seconds(seconds: float) -> str:
     if minutes < 1.5:
         return f"about {max(1.0, seconds):.0f} s"
     return f"about {minutes:.0f} min" if minutes < 90.0 else f"about {minutes / 60.0:.0f} h"
+
+
+def claim(goal: Goal, own: Trials, other: Trials, name: str, change: Difference) -> str:
+    """Return the means of two policies by the measure of the objective that has changed as the whole has."""
+    measures = () if goal.own else read_objective(goal.objective)
+    for measure in (x for x in CLAIMS if x in measures):
+        values = [trials.mean(measure) * SHOWN[measure][2] for trials in (own, other)]
+        if len(measures) == 1 or change.sign in (0, None, compare_paired(*values).sign):
+            shown = [f"{x.mean():.1f}" for x in values]
+            return f"{CLAIMS[measure].format(shown[0])} instead of {shown[1]} {MEASURES[measure]} ({name})"
+    shown = [goal.show(float(trials.mean("value").mean())) for trials in (own, other)]
+    return f"{goal.objective} {shown[0]} instead of {shown[1]} ({name})"
+
+
+def tell_longer(latest: float, usual: float, name: str) -> str:
+    """Say that single tasks are far later, s, than with the rule of a name; nothing if they are not."""
+    if not latest > max(LONGER * usual, usual + LEAST_LONGER):
+        return ""
+    return f"single tasks are up to {show_time(latest)} late, with {name} {show_time(usual)}"
 
 
 class VerdictRow(NamedTuple):
@@ -175,13 +166,6 @@ class VerdictRow(NamedTuple):
     def within_limit(self) -> bool:
         """Whether the mean cost is below the limit."""
         return self.mean("cost") < self.trials.cost_limit
-
-
-class Fold(NamedTuple):
-    """A policy that was trained on all training records but some, which judge it."""
-
-    policy: Policy | IndexPolicy
-    unseen: Sequence[Instance]
 
 
 class BadDay(NamedTuple):
@@ -258,11 +242,47 @@ class Verdict(NamedTuple):
         return self.rows[1]
 
     @property
-    def headline(self) -> str:
-        """What to use, by how much, and what to be careful about: `headline.write_headline`."""
-        from acerl_np.evaluation.headline import write_headline
+    def unfinished(self) -> str:
+        """Who did not finish how many episodes; empty where all did."""
+        for row, who in ((self.policy, "the policy"), (self.rule, self.best_rule)):
+            if missed := row.trials.unfinished:
+                return f"{who} did not finish {missed} of {row.trials.makespan.size} episodes"
+        return ""
 
-        return write_headline(self)
+    @property
+    def headline(self) -> str:
+        """What to use, by how much, what to be careful about, and bad days."""
+        if self.unfinished:
+            return f"No verdict: {self.unfinished}."
+        own, goal, name, change = self.policy, self.goal, self.best_rule, self.policy.difference
+        assert change is not None
+        over = "" if own.within_limit else f"Over the limit, {goal.cost} below {goal.limit}: "
+        words = {-1: "Use the policy: ", 0: f"No clear difference to {name}: ", 1: f"Use {name}: "}
+        if self.kind == "noised":
+            words[-1] = "Not tested on unseen records: "
+        first = over or words.get(change.sign, "Too few records to tell: ")  # type: ignore[arg-type]
+        told = claim(goal, own.trials, self.rule.trials, name, change)
+        line = " ".join(filter(None, (f"{first}{told}, {self._show_place()}.", self._warn())))
+        return "\n".join([line, *(day.sentence(goal) for day in self.bad_days)])
+
+    def _show_place(self) -> str:
+        noun = "shift" if self.policy.lateness else "record"
+        if self.kind == "noised":
+            return f"on perturbed copies of the training {noun}s"
+        some = f"on {self.n_records} {noun}{'s' * (self.n_records > 1)} not seen in training"
+        return f"{some} ({self.n_folds} folds)" if self.n_folds > 1 else some
+
+    def _warn(self) -> str:
+        """Return the worst of the days on which the policy leaves a task far later than `nearest`, if any."""
+        near = next((row for row in self.rows if NEAREST in row.label.split(" or ")), None)
+        days = [("", self.policy, near)] if near is not None else []
+        days += [(f" with {day.label}", day.rows[0], day.rows[1]) for day in self.bad_days]
+        worst = -math.inf, ""
+        for label, own, other in days:
+            latest = own.find_worst()
+            if told := tell_longer(latest, other.find_worst(), NEAREST):
+                worst = max(worst, (latest, f"Careful:{label} {told}."))
+        return worst[1]
 
     def __repr__(self) -> str:
         """Return the headline."""
@@ -282,308 +302,64 @@ class Verdict(NamedTuple):
         return f"{self.n_records} noised copies of the training records, not unseen ones"
 
     def sentence(self) -> str:
-        """Return the verdict: a sentence by the objective, and one for each measure that it leaves open.
+        """Return how the objective and other measures differ from the best rule's, and who keeps the limit.
 
-        Under the paper's goal the latter speak of what has changed alone.
+        What has not changed is told of `TOLD` alone, and not under the paper's goal; where too few records
+        tell of the objective, it alone.
         """
-        words, rest = self._compare()
-        return " ".join([f"On {self.place()}: {words}.", *rest])
-
-    def _compare(self) -> tuple[str, list[str]]:
-        difference, name, goal = self.policy.difference, self.best_rule, self.goal
-        for row, who in ((self.policy, "the policy"), (self.rule, name)):
-            if missed := row.trials.unfinished:
-                return f"{who} did not finish {missed} of {row.trials.makespan.size} episodes", []
-        assert difference is not None
-        inside, rule_inside = self.policy.within_limit, self.rule.within_limit
-        gains = inside and not rule_inside
-        limit = "within the limit" if inside else "over the limit"
-        # A policy over the limit is never called better, nor one called worse that alone keeps it.
-        word = {
-            -1: "better" if inside else "lower",
-            0: "no lower" if gains else "no better",
-            1: "higher" if gains else "worse",
-        }
-        sign, unit = difference.sign, goal.unit
-        if goal.objective in SHOWN:
-            unit = SHOWN[goal.objective][1]
-        if goal.objective == "makespan":
-            difference, unit = Difference(*difference[2:4], *difference[2:]), "%"
-        shown = show_interval(difference, unit)
-        if sign is None:
-            where = f", {limit}" if goal.has_limit else ""
-            told = f"{goal.objective} {shown} beside {name}{where}"
-            return f"too few records to tell ({told})", []
-        words = f"{word[sign]} than {name} in {goal.objective} {'by ' if sign else ''}{shown}"
-        if difference.error == difference.amount == 0.0:
-            words = f"the same as {name} in {goal.objective} on every record"
-        contrast = False
-        if goal.has_limit and not inside and not rule_inside:
-            words += f", both {limit}"
-        elif goal.has_limit:
-            contrast = (sign < 0) != inside and inside != rule_inside
-            alone = f", as {name} is not" if gains else ""
-            words += f"{', but' if contrast else ' and'} {limit}{alone}"
-        changes = {
-            measure: x
-            for measure, x in self.policy.changes.items()
-            if measure not in ("value", goal.objective) and (measure in TOLD or x.sign)
-        }
-        # What goes against the first words belongs into their sentence.
-        against = [m for m, x in changes.items() if x.sign and x.sign != sign]
-        if against:
-            joint = ", but " if any(changes[m].sign != 1 or sign for m in against) else ", and "
-            joint = "; and " if contrast else joint
-            words += joint + ", ".join(_tell(m, changes[m]) for m in against)
-        rest = [m for m, x in changes.items() if m not in against and (x.sign or goal != PAPER)]
-        return words, [f"{_tell(m, changes[m]).capitalize()}." for m in rest]
+        if self.unfinished:
+            return f"On {self.place()}: {self.unfinished}."
+        goal, own = self.goal, self.policy.changes
+        told = [tell_objective(goal, own["value"])]
+        still = () if goal == PAPER else TOLD
+        for name, (words, unit, _) in SHOWN.items():
+            change = own.get(name) if own["value"].sign is not None else None
+            if change and name != goal.objective and (change.sign or name in still):
+                told.append(tell_change(words, unit, change))
+        if goal.has_limit:
+            own_side, side = ("within" if x.within_limit else "over" for x in self.rows[:2])
+            told.append(f"{own_side} the limit, {self.best_rule} {side} it")
+        return f"On {self.place()}, beside {self.best_rule}: {'; '.join(told)}."
 
 
-def _tell(measure: str, change: Difference) -> str:
+def tell_objective(goal: Goal, change: Difference) -> str:
+    """Return what happened to the objective, in words: to the makespan in percent."""
+    if goal.objective == "makespan":
+        return tell_change("makespan", "%", Difference(*change[2:4], *change[2:]))
+    name = f"{goal.objective}"
+    return tell_change(name, SHOWN[name][1] if name in SHOWN else goal.unit, change)
+
+
+def tell_change(name: str, unit: str, change: Difference) -> str:
     """Return what happened to a measure, in words."""
-    name, unit, _ = SHOWN[measure]
     shown = show_interval(change, unit)
+    if change.sign is None:
+        return f"too few records to tell for {name} ({shown})"
     if not change.sign:
-        return f"{name} the same" if shown == "0" else f"{name}: no clear change {shown}"
+        return f"{name} the same" if shown == "0" else f"no clear change in {name} {shown}"
     amount, interval = shown.split(" (")
     return f"{name} {amount} {'less' if change.sign < 0 else 'more'} ({interval}"
 
 
-class Group(NamedTuple):
-    """A policy, the training records that it has seen, and the records that judge it."""
-
-    policy: AnyPolicy
-    seen: Sequence[Instance]
-    judging: Sequence[Instance]
+# Policies beside each other
 
 
-class Patience:
-    """The seconds of a core that a verdict may still take; `report` is told what begins, and its estimate."""
-
-    def __init__(self, seconds: float, report: Callable[[str, float], None] | None) -> None:
-        self.seconds, self.report = seconds, report
-
-    def begin(self, part: str, seconds: float, command: str = "") -> None:
-        """Count what begins; raise a `PolicyError` with the command if that takes too long."""
-        if command and seconds > self.seconds:
-            raise PolicyError(f"{show_seconds(seconds)} {command}")
-        self.seconds -= seconds
-        if self.report is not None:
-            self.report(part, seconds)
-
-
-def judge(
-    policy: AnyPolicy,
-    training: Instance | Sequence[Instance],
-    unseen: Instance | Sequence[Instance] = (),
-    playing: Playing | None = None,
-    *,
-    folds: Sequence[Fold] = (),
-    general: bool = False,
-    patience: float = PATIENCE,
-    report: Callable[[str, float], None] | None = None,
-) -> Verdict:
-    """Judge a policy on records that it has not seen, beside what the training records suggest.
-
-    The best rule is chosen on the training records; the unseen ones only judge. If there are none, noised
-    copies of the training records do (`hold_out.make_noised`); or, with `folds`, each training record judges
-    the policy of the fold that has not seen it, beside the best rule on that fold's training records.
-
-    On shifts the rule is a baseline, `nearest` and `general` have rows (with `general` also elsewhere), and
-    there are bad days. What `patience` s of a core are not enough for is left out, by an estimate, and a note
-    says so. `report` is told what begins and its estimate, s.
-
-    Raises
-    ------
-    InputError
-        If there is no training record, one of them is among the unseen, or a record of the folds is none of
-        them.
-    PolicyError
-        If the policy does not fit the records.
-
-    Examples
-    --------
-    >>> import acerl_np
-    >>> from acerl_np.evaluation.trials import Playing
-    >>> from acerl_np.evaluation.verdict import judge
-    >>> policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=-1.0)
-    >>> records = acerl_np.load_suite("dmh-train")
-    >>> judge(policy, records[:6], records[6:], Playing(trials=2)).n_records
-    2
-    """
-    playing = playing or Playing()
-    kind, known, groups = _find_groups(policy, training, unseen, folds, playing.seed)
-    judges = [record for group in groups for record in group.judging]
-    budget, shifts = Patience(patience, report), are_shifts(known)
-    each = SECONDS_PER_TASK * _find_slowness(judges) * playing.trials
-    each *= float(np.mean([item.n_tasks for item in judges]))
-    budget.begin("rules and policy", (len(RULES_TO_BEAT) * len(known) + 4 * len(judges)) * each)
-    best, rule = _choose_rules(play_rules(known, playing), known, groups)
-
-    def make_row(label: str, players: Sequence[Any], other: Trials | None) -> VerdictRow:
-        pairs = [(player, group.judging) for player, group in zip(players, groups, strict=True)]
-        return _play_row(label, pairs, playing, other, tells=shifts)
-
-    rule_row = make_row(rule, best, None)
-    other, started = rule_row.trials, time.process_time()
-    rows = [make_row("policy", [group.policy for group in groups], other), rule_row]
-    own_seconds = time.process_time() - started
-    if shifts and rule != NEAREST:
-        rows.append(make_row(NEAREST, [NEAREST] * len(groups), other))
-    if shifts or general:
-        everywhere = make_general(find_set(known, playing.goal))
-        rows.append(make_row(GENERAL, [everywhere] * len(groups), other))
-    notes, bad_days = list[str](), tuple[BadDay, ...]()
-    if shifts:
-        try:
-            seconds = 8.0 * max(own_seconds, len(judges) * each) / playing.trials
-            seconds *= math.ceil(BAD_DAYS / len(judges))
-            budget.begin("bad days", seconds, "(acerl-np whatif)")
-            days = [(group.policy, group.judging) for group in groups]
-            bad_days = tuple(_play_bad_days(days, playing))
-        except PolicyError as error:
-            notes.append(f"bad days left out: {error}")
-    margin, note = _find_margin(rows, judges, playing, budget)
-    notes += [note] if note else []
-    told = len(judges), playing.goal, tuple(notes), margin, len(folds), bad_days
-    return Verdict(tuple(rows), rule, kind, *told)
-
-
-def _find_groups(
-    policy: AnyPolicy,
-    training: Instance | Sequence[Instance],
-    unseen: Instance | Sequence[Instance],
-    folds: Sequence[Fold],
-    seed: Whole,
-) -> tuple[Kind, list[Instance], list[Group]]:
-    """Return what judges, all training records, and who is judged by which records."""
-    known, judges = list_instances(training), list_instances(unseen)
-    if not known:
-        raise InputError("training: no records; expected at least one")
-    hashes = {instance.content_hash for instance in known}
-    twin = next((item for item in judges if item.content_hash in hashes), None)
-    if twin is not None:
-        raise InputError(f"unseen: {twin.name} is among the training records; expected others")
-    if policy.commitment is not None:  # the others play as the policy does
-        late = policy.commitment, policy.max_changes
-        known, judges = commit_instances(known, *late), commit_instances(judges, *late)
-        folds = [Fold(fold.policy, commit_instances(fold.unseen, *late)) for fold in folds]
-    if judges:
-        return "unseen", known, [Group(policy, known, judges)]
-    if folds:
-        return "folds", known, [Group(x.policy, *_part(known, x.unseen)) for x in folds]
-    return "noised", known, [Group(policy, known, make_noised(known, seed=seed))]
-
-
-Pairs = Sequence[tuple[Any, Sequence[Instance]]]
-"""Players, and the records that each plays."""
-
-
-def _play_row(
-    label: str, pairs: Pairs, playing: Playing, other: Trials | None, *, tells: bool = True
-) -> VerdictRow:
-    """Return the row of a policy, or of those that stand for it; where it `tells`, with its lateness."""
-    trials = join_trials([play_policy(player, some, playing) for player, some in pairs])
-    late = [x for player, some in pairs if tells for x in find_lateness(player, some, playing)]
-    return VerdictRow.of(label, trials, other, tuple(late))
-
-
-def _play_bad_days(pairs: Pairs, playing: Playing) -> Iterator[BadDay]:
-    """Play days with a vehicle fewer, and with more demand, where that can be served.
-
-    They are the records that judge, and as many drawn ones as `BAD_DAYS` needs: of each half of what twice
-    its demand would be.
-    """
-    playing = replace(playing, trials=1)
-    layout, n = pairs[0][1][0].layout, sum(len(some) for _, some in pairs)
-
-    def draw(some: Sequence[Instance], times: int) -> list[Instance]:
-        days = list(some)
-        for k in range(1, times):
-            for record in some:
-                days.append(draw_shift(draw_shift(record, 2.0, seed=k), 0.5, seed=k))
-        return days
-
-    drawn = [(base, draw(some, math.ceil(BAD_DAYS / n))) for base, some in pairs]
-    for label, knobs in (
-        ("one vehicle fewer", {"vehicles": len(layout.vehicles) - 1}),
-        (f"demand x {BAD_DEMAND:g}", {"demand": BAD_DEMAND}),
-    ):
-        setting = {name: knob.find(layout) for name, knob in KNOBS.items()} | knobs
-        try:
-            days = [(base, make_shifts(some, setting, playing.seed)) for base, some in drawn]
-            every = [day for _, some in days for day in some]
-            near = play_policy(NEAREST, every, playing)
-            general = make_general(find_set(every, playing.goal))
-            rows = (
-                _play_row("policy", days, playing, near, tells=False),
-                VerdictRow.of(NEAREST, near),
-                _play_row(GENERAL, [(general, every)], playing, near, tells=False),
-            )
-        except InputError:  # nobody serves it, or not this policy
-            continue
-        last = np.array([day.arrival.max() for day in every])
-        after = tuple(float((row.trials.mean("makespan") - last).mean()) for row in rows)
-        yield BadDay(label, rows, after)
-
-
-def _choose_rules(
-    rules: Mapping[str, Trials], known: Sequence[Instance], groups: Sequence[Group]
-) -> tuple[list[str], str]:
-    """Return each group's best rule, on its own training records, and what all of them are called."""
-    row_of, best = {id(record): k for k, record in enumerate(known)}, []
-    for group in groups:
-        rows = [row_of[id(record)] for record in group.seen]
-        best.append(choose_rule({name: trials.select(rows) for name, trials in rules.items()}))
-    return best, " or ".join(sorted(set(best), key=lambda name: (-best.count(name), name)))
-
-
-def _part(
-    known: Sequence[Instance], unseen: Sequence[Instance]
-) -> tuple[list[Instance], list[Instance]]:
-    """Return the training records of a fold, and those that judge it."""
-    own, hashes = list(unseen), {item.content_hash for item in unseen}
-    rest = [item for item in known if item.content_hash not in hashes]
-    strange = hashes - {item.content_hash for item in known}
-    if strange or not own or not rest:
-        raise InputError("folds: expected some of the training records in each, not all of them")
-    return rest, own
-
-
-def _find_margin(
-    rows: Sequence[VerdictRow], records: Sequence[Instance], playing: Playing, budget: Patience
-) -> tuple[Margin | None, str]:
-    """Return how far the best rule, the second row, is from hindsight, None if farther than little.
-
-    Or None and what was not sought, and how to seek it.
-    """
-    goal, rule, played = playing.goal, rows[1], rows[1].trials
-    least = min((row.mean("value") for row in rows if row.within_limit), default=math.inf)
-    if goal.own or rule.mean("value") - least > find_little(goal, least) or played.unfinished:
-        return None, ""
-    some = np.linspace(0, len(records) - 1, min(MARGIN_RECORDS, len(records))).astype(int)
-    margin = measure_margin(rule.label, played, records)
-    if margin.is_proven:
-        return margin, ""
-    chosen = [records[k] for k in some]
-    floors = [item.layout for item in chosen]
-    if any(x.has_random_breakdowns or x.commitment == "pickup" for x in floors):
-        return None, ""
-    command = f"for {len(chosen)} of the records (acerl-np policy bound --effort {MARGIN_EFFORT})"
-    try:
-        seconds = SECONDS_PER_SIZE * _find_slowness(chosen)
-        budget.begin("hindsight", seconds * sum(map(measure_size, chosen)), command)
-    except PolicyError as error:
-        return None, f"hindsight left out: {error}"
-    how: Any = {"seed": playing.seed, "threads": playing.threads}
-    found = find_references(chosen, goal, effort=MARGIN_EFFORT, **how)
-    known = [item for item in found if item is not None]
-    if len(known) < len(found):
-        return None, ""
-    return measure_margin(rule.label, played.select(some), chosen, known), ""
-
-
-def _find_slowness(instances: Sequence[Instance]) -> float:
-    """Return how many times as long playing takes as where nobody meets."""
-    meets = any(instance.layout.traffic is not None for instance in instances)
-    return IN_TRAFFIC if meets else 1.0
+def write_comparison(labels: Sequence[str], results: Sequence[Trials]) -> str:
+    """Return how the first policy compares with the best of the others; nothing where an episode is open."""
+    own, *others = results
+    if not others or any(trials.unfinished for trials in results):
+        return ""
+    best = min(others, key=lambda trials: float(trials.mean("value").mean()))
+    name, other = labels[0], labels[1 + next(k for k, x in enumerate(others) if x is best)]
+    change = compare_paired(own.mean("value"), best.mean("value"))
+    words = {-1: f"{name} is better than {other}", 1: f"{other} is better than {name}"}
+    words[0] = f"No clear difference between {name} and {other}"
+    first = words.get(change.sign, "Too few records to tell")  # type: ignore[arg-type]
+    over = [x for x, y in ((name, own), (other, best)) if y.mean("cost").mean() >= y.cost_limit]
+    if over:
+        first = f"{' and '.join(over)} over the limit, {own.goal.cost} below {own.goal.limit}"
+    n, told = len(own.instances), claim(own.goal, own, best, other, change)
+    lines = [f"{first}: {told}, on {n} record{'s' * (n > 1)}."]
+    if told := tell_longer(float(own.worst.max()), float(best.worst.max()), other):
+        lines.append(f"Careful: {told}.")
+    return " ".join(lines)

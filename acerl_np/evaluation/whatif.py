@@ -16,7 +16,7 @@ from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.metrics import compare_paired, standard_error
 from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
 from acerl_np.policies.files import BasePolicy, as_decider
-from acerl_np.policies.rules import BASELINES
+from acerl_np.policies.rules import BASELINES, NEAREST
 from acerl_np.problem.choices import COMMITMENT
 from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
 from acerl_np.problem.goal import MEASURES
@@ -40,7 +40,7 @@ MAX_SETTINGS = 1_000
 UNITS = {**MEASURES, "utilisation": "%", "delay": "s"}
 """What is said of each setting beside the objective, and its unit."""
 
-BEST, NEAREST = "best baseline", "nearest"
+BEST = "best baseline"
 STANDING = {NEAREST: NEAREST, "assignment": "assignment"}
 """Baselines that have rows of their own beside the best."""
 
@@ -235,6 +235,21 @@ class Row:
         return _average(_list_means(self.trials, name) - _list_means(self.base, name))
 
 
+class WhatIf(NamedTuple):
+    """What other settings come to.
+
+    Attributes
+    ----------
+    rows : list of Row
+        Setting by setting, each with every policy.
+    answers : list of str
+        Sentences on the target.
+    """
+
+    rows: list[Row]
+    answers: list[str]
+
+
 def _list_means(trials: Trials, name: str) -> np.ndarray:
     """Return the means of the records, of one record its trials."""
     share = 100.0 if UNITS.get(name) == "%" else 1.0
@@ -246,17 +261,17 @@ def _average(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), standard_error(values)
 
 
-def what_if(
+def whatif(
     records: Instance | Sequence[Instance],
     knobs: Mapping[str, Sequence[Any]],
     policies: Mapping[str, Any] | None = None,
     *,
     playing: Playing | None = None,
-    target: Target | None = None,
+    target: str | None = None,
     demand_by: DemandBy = "records",
     report: Callable[[int, int, str], object] | None = None,
-) -> list[Row]:
-    """Play every setting of a floor and its demand on the same shifts.
+) -> WhatIf:
+    """Play every setting of a floor and its demand on the same shifts, and say what reaches a target.
 
     Shift k of a setting is drawn from record k (`problem.demand.draw_shift`), and at a demand of 1 the record
     itself. Breakdowns and what policies draw have the same keys in all settings: those of `evaluate_policy`
@@ -280,9 +295,9 @@ def what_if(
         `STANDING`.
     playing : Playing, optional
         By default a trial of each record.
-    target : Target, optional
-        The best rule is that of the least of its measure; by default of the objective. Small differences are
-        told apart by waiting, then by empty metres.
+    target : str, optional
+        Such as "late<2%". The best rule is that of the least of its measure; by default of the objective.
+        Small differences are told apart by waiting, then by empty metres.
     demand_by : {"records", "takt"}
         What more demand means where a pair of sites has a takt, see `problem.demand.draw_shift`.
     report : callable, optional
@@ -290,8 +305,7 @@ def what_if(
 
     Returns
     -------
-    list of Row
-        Setting by setting, each with every policy.
+    WhatIf
 
     Raises
     ------
@@ -304,16 +318,15 @@ def what_if(
     Examples
     --------
     >>> import acerl_np
-    >>> from acerl_np.evaluation.whatif import Target, answer_target, what_if
     >>> floor = acerl_np.load_layout("supply-loop")
     >>> shifts = [acerl_np.generate_shift(floor, scale=0.5, seed=1, index=k, name=f"s{k}") for k in range(4)]
-    >>> rows = what_if(shifts, {"vehicles": [2, 3, 4]}, {"nearest": "nearest"})
-    >>> [row.setting["vehicles"] for row in rows if row.is_base]
+    >>> found = acerl_np.whatif(shifts, {"vehicles": [2, 3, 4]}, {"nearest": "nearest"}, target="late<2%")
+    >>> [row.setting["vehicles"] for row in found.rows if row.is_base]
     [4]
-    >>> [answer] = answer_target(rows, Target.read("utilisation<95%"))
+    >>> [answer] = found.answers
     """
     chosen, playing = _check_floor(records), playing or Playing(trials=1)
-    first = chosen[0].layout
+    first, aim = chosen[0].layout, None if target is None else Target.read(target)
     settings = list_settings(first, knobs)
     words = [show_setting({name: setting[name] for name in knobs}) for setting in settings]
     deciders: dict[str, dict[str, BasePolicy]] = {}
@@ -344,7 +357,7 @@ def what_if(
         )
         if report is not None:
             report(k + 1, len(settings), words[k])
-    measure = "value" if target is None else target.measure
+    measure = "value" if aim is None else aim.measure
     rows: list[Row] = []
     for k, (setting, own) in enumerate(zip(settings, shifts, strict=True)):
         is_base = all(knob.find(first) == setting[name] for name, knob in KNOBS.items())
@@ -356,7 +369,8 @@ def what_if(
                 rules, trials = _choose_best([x[label] for x in played], k, measure)
             rows.append(Row(setting, is_base, label, rules, n_tasks, trials, trials))
     base = {row.policy: row.trials for row in rows if row.is_base}
-    return [replace(row, base=base[row.policy]) for row in rows]
+    rows = [replace(row, base=base[row.policy]) for row in rows]
+    return WhatIf(rows, [] if aim is None else answer_target(rows, aim))
 
 
 def _check_floor(records: Instance | Sequence[Instance]) -> list[Instance]:

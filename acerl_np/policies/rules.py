@@ -54,6 +54,7 @@ PAIRING = (*BASELINES, "shortest")
 
 POLICY_NAMES = (*RULES,)
 
+NEAREST = "nearest"
 GENERAL = "general"
 """An index policy that was trained on random floors, see `policies.general`; studies do not compare it."""
 

@@ -34,14 +34,14 @@ OF_ACERL = ("folds", "hold_out", "report", "threads")
 """Options of `acerl-np train` that no other learner has."""
 BY_GROUP: opt.Options = {
     "": (
-        opt.CommandOption("algorithm ALGORITHM", "what learns", Field(ALGORITHMS)),
+        opt.Argument("algorithm ALGORITHM", "what learns", Field(ALGORITHMS)),
         opt.RECORDS_PLACE,
     ),
     opt.PLAY: (*train_options.SETTING, opt.TRAFFIC),
     opt.RECORDS: opt.READING,
     opt.OUTPUT: train_options.RESULTS,
     opt.RUNNING: (
-        opt.CommandOption(
+        opt.Argument(
             "--steps N",
             "decisions to train, in all episodes together; training ends with the update that reaches them "
             "(default: 1,000,000)",

@@ -150,7 +150,7 @@ def test_a_decision_takes_as_long_as_its_workers_took(folder, run, processes, mo
         clock = map(float, range(10_000))
         with monkeypatch.context() as patch:
             timer = SimpleNamespace(perf_counter=lambda clock=clock: next(clock))
-            patch.setattr("acerl_np.commands.shared.players.time", timer)
+            patch.setattr("acerl_np.commands.evaluate.time", timer)
             err = run(f"{words} {more}").err
         # One worker, one second on the clock, two decisions in each of three episodes.
         assert f"EDD, lookahead 1: {1e3 / 6:.2g} ms a decision" in err

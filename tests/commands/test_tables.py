@@ -15,10 +15,10 @@ from worlds import make_task
 import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.commands.shared.episode_tables import list_tasks, list_vehicles
+from acerl_np.evaluation.judge import judge
 from acerl_np.evaluation.margin import Margin
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing
-from acerl_np.evaluation.verdict import judge
 from acerl_np.kernels.core.state import CHARGING, QUEUED
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.records import write_record

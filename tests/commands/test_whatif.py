@@ -122,7 +122,7 @@ def test_pages_to_hand_on(folder, run, monkeypatch):
     for row in json.loads(out):
         cell = f"<td>{row['policy']}</td><td>{row['makespan_s']:.1f}</td>"
         assert (cell in page) == (row["record"] == "mean")
-    assert "Too few records to tell (" in page and "What the model leaves out" in page
+    assert "Too few records to tell for makespan (" in page and "What the model leaves out" in page
     assert "exists; expected a new name" in run(f"evaluate {words} --report beside.html", 2).err
 
 

@@ -12,7 +12,7 @@ from acerl_np.evaluation import whatif
 from acerl_np.evaluation.past import estimate_lengthening, measure_past
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
-from acerl_np.evaluation.whatif import Row, Target, answer_target, what_if
+from acerl_np.evaluation.whatif import Row, Target, answer_target
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.layout import lengthen, resize_fleet
 from acerl_np.problem.records import Assignments
@@ -20,6 +20,10 @@ from acerl_np.simulation.replay import replay_assignments
 from acerl_np.support.errors import PolicyError, RecordError
 
 MODEL = acerl_np.RandomBreakdowns(1800.0, 300.0)
+
+
+def list_rows(*given, **how):
+    return whatif.whatif(*given, **how).rows
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +39,9 @@ def test_the_base_is_what_evaluate_says_and_threads_change_nothing(shifts):
     knobs = {"vehicles": [2, 5], "demand": [1.3]}
     index = acerl_np.IndexPolicy.of_weights(approach=-1.0, slack=-0.3)
     policies = {"NVF": "NVF", "mine": index}  # NVF draws vehicles
-    one, two = (what_if(shifts, knobs, policies, playing=Playing(3, 7, threads=n)) for n in (1, 2))
+    one, two = (
+        list_rows(shifts, knobs, policies, playing=Playing(3, 7, threads=n)) for n in (1, 2)
+    )
     settings = [(row.setting["vehicles"], row.setting["demand"]) for row in one[::2]]
     assert settings == [(2, 1.3), (4, 1.0), (5, 1.3)]
     for row, same in zip(one, two, strict=True):
@@ -55,7 +61,7 @@ def test_the_base_is_what_evaluate_says_and_threads_change_nothing(shifts):
 def test_a_second_question_has_the_answer_of_the_first(shifts):
     fresh = replace(shifts[0], layout=replace(shifts[0].layout))
     policies = {"mine": acerl_np.IndexPolicy.of_weights(approach=-1.0, n_late=-1.0)}
-    first, again = (what_if(fresh, {"speed": [1, 3]}, policies) for _ in range(2))
+    first, again = (list_rows(fresh, {"speed": [1, 3]}, policies) for _ in range(2))
     for row, same in zip(first, again, strict=True):
         assert row.trials.value.tobytes() == same.trials.value.tobytes()
 
@@ -69,7 +75,7 @@ def test_all_settings_meet_the_same_shifts_and_draws(shifts, monkeypatch):
 
     monkeypatch.setattr(whatif, "play_policy", play)
     knobs = {"vehicles": [3, 5], "demand": [1.3], "speed": [0.9, 1.1], "breakdown_rate": [0, 2]}
-    rows = what_if(shifts, knobs, {"NVF": "NVF"}, playing=Playing(2))
+    rows = list_rows(shifts, knobs, {"NVF": "NVF"}, playing=Playing(2))
     assert len(met) == len(rows) == 9
     assert [row.is_base for row in rows].index(True) == 4
     base = met.pop(4)
@@ -113,17 +119,17 @@ def let_play(monkeypatch, values):
 def test_the_best_rule_is_told_by_the_other_records(monkeypatch, shifts):
     """EDD is far better on the first record alone, STD a little on the two others."""
     let_play(monkeypatch, {"EDD": [[0.0, 6.0, 6.0]], "STD": [[9.0, 5.0, 5.0]]})
-    [row] = what_if(shifts, {}, {"best": ("EDD", "STD")})
+    [row] = list_rows(shifts, {}, {"best": ("EDD", "STD")})
     assert row.trials.value.ravel().tolist() == [9.0, 6.0, 6.0]
     assert row.rules == ("EDD", "STD")
-    [row] = what_if(shifts[:1], {}, {"best": ("STD", "EDD")})
+    [row] = list_rows(shifts[:1], {}, {"best": ("STD", "EDD")})
     assert row.trials.value[0, 0] == 9.0  # the first, as nobody else can tell
     # That of the least of what the target measures; of equals the first.
     for waiting, rule in ((7.0, "STD"), (9.0, "EDD")):
         let_play(monkeypatch, {"EDD": ([1.0] * 3, [9.0] * 3), "STD": ([5.0] * 3, [waiting] * 3)})
         rules = {"best": ("EDD", "STD")}
-        assert what_if(shifts, {}, rules)[0].rules == ("EDD",)
-        [row] = what_if(shifts, {}, rules, target=Target("waiting", 120.0))
+        assert list_rows(shifts, {}, rules)[0].rules == ("EDD",)
+        [row] = list_rows(shifts, {}, rules, target="waiting<120")
         assert row.rules == (rule,) and row.measure("waiting")[0] == waiting
 
 
@@ -212,7 +218,7 @@ def test_what_cannot_be_played_is_refused_before_anything_is(shifts, monkeypatch
     network = acerl_np.ACERL(shifts, untrained, threads=1).policy
     words = r"net: 5 vehicles: s0: .* has 5 vehicles; this policy was trained for 4"
     with pytest.raises(PolicyError, match=words):
-        what_if(shifts, {"vehicles": [5]}, {"net": network})
+        list_rows(shifts, {"vehicles": [5]}, {"net": network})
     calm = [replace(x, layout=x.layout.with_random_breakdowns(None)) for x in shifts]
     small = replace(shifts[1], layout=resize_fleet(shifts[1].layout, 2))
     many = range(1, 99)
@@ -225,14 +231,14 @@ def test_what_cannot_be_played_is_refused_before_anything_is(shifts, monkeypatch
         ((calm, {"breakdown_rate": [2]}), "breakdown_rate: read 2 on a floor without random"),
         (([shifts[0], small], {}), "s1: another floor or fleet than s0's"),
     ]
-    assert list_unrefused(lambda given: what_if(*given), cases) == []
+    assert list_unrefused(lambda given: list_rows(*given), cases) == []
     # A fleet that cannot carry a task
     fleet = shifts[0].layout.vehicles
     layout = shifts[0].layout.with_fleet([replace(fleet[0], capacity=1.0), *fleet[1:]])
     record = replace(shifts[0], layout=layout, demand=np.full(shifts[0].n_tasks, 2.0))
     words = "1 vehicle: s0: task 't0': demand: 2 exceeds every vehicle's"
     with pytest.raises(RecordError, match=words):
-        what_if(record, {"vehicles": [1]})
+        list_rows(record, {"vehicles": [1]})
 
 
 def test_driving_may_take_longer_and_records_tell_by_how_much():
@@ -243,7 +249,7 @@ def test_driving_may_take_longer_and_records_tell_by_how_much():
     for v, slow in zip(floor.vehicles, longer.vehicles, strict=True):
         times = longer.routes.find_time(slow.speed), 1.3 * floor.routes.find_time(v.speed)
         np.testing.assert_allclose(*times)
-    rows = what_if(shift, {"lengthen": [1.3]}, {"nearest": "nearest"})
+    rows = list_rows(shift, {"lengthen": [1.3]}, {"nearest": "nearest"})
     [row] = [row for row in rows if not row.is_base]
     trace = trace_policy("nearest", replace(shift, layout=longer))
     assert row.trials.waiting[0, 0] == pytest.approx(trace.waiting)

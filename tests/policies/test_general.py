@@ -10,9 +10,9 @@ from tables_and_refusals import list_unrefused
 import acerl_np
 from acerl_np import Config, Dispatcher, IndexPolicy, Lookahead, evaluate_policy, load_suite
 from acerl_np.commands.shared.players import find_policy
+from acerl_np.evaluation.judge import judge
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing
-from acerl_np.evaluation.verdict import judge
 from acerl_np.live import events as E
 from acerl_np.policies.general import SETS, make_general, read_sets
 from acerl_np.policies.rules import BASELINES, RulePolicy

@@ -15,9 +15,9 @@ from trainings import GENERATIONS, JIT, load_instances
 from acerl_np import ACERL, Config, Lookahead, Simulator, evaluate_policy, load_policy
 from acerl_np.commands.main import main
 from acerl_np.evaluation.hindsight import find_references
+from acerl_np.evaluation.judge import judge
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing
-from acerl_np.evaluation.verdict import judge
 from acerl_np.evolution import Evolution, InstanceSampler, rank_utilities
 from acerl_np.kernels.core.state import read_outcome
 from acerl_np.problem.goal import Goal

@@ -10,8 +10,8 @@ from trainings import check_played
 import acerl_np
 from acerl_np import ACERL, Config, IndexPolicy, Lookahead, evaluate_policy
 from acerl_np.evaluation.hindsight import find_hindsight
+from acerl_np.evaluation.judge import judge
 from acerl_np.evaluation.trials import Playing
-from acerl_np.evaluation.verdict import judge
 from acerl_np.policies.index import CHARGING, ENERGY, NAMES, RECALLING, WAITING, move_thresholds
 from acerl_np.problem.instance import commit_instances
 from acerl_np.problem.interface import find_scaling

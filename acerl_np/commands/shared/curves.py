@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from acerl_np.commands.shared.tables import is_published
-from acerl_np.evaluation.published import COST_LIMIT, find_row
+from acerl_np.evaluation.published import COST_LIMIT, find_row, is_published
 from acerl_np.pictures import runs, trainings
 from acerl_np.pictures.trainings import Beside
 from acerl_np.problem.choices import PAPER_RULES

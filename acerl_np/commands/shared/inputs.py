@@ -28,32 +28,36 @@ MOST_FAULTS = 20
 
 @contextmanager
 def report_ignored(kept: list[RecordWarning] | None = None) -> Iterator[None]:
-    """Say on the standard error stream what of the files read inside is ignored, their columns in one line.
-
-    Where there is a list for what would be said, `kept`, it goes there.
-    """
+    """Say what of the files read inside is ignored, or put it into the list `kept`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RecordWarning)
         warnings.simplefilter("always", LogWarning)
         yield
-    found: dict[str, list[str]] = {}
+    ignored = []
     for item in caught:
-        message = item.message
-        if isinstance(message, LogWarning):
-            print(message, file=sys.stderr)
-        elif not isinstance(message, RecordWarning):
-            warnings.warn_explicit(message, item.category, item.filename, item.lineno)
-        elif kept is not None:
-            kept.append(message)
-        elif message.faults:
-            print(list_faults(message), file=sys.stderr)
+        if isinstance(item.message, RecordWarning):
+            ignored.append(item.message)
+        elif isinstance(item.message, LogWarning):
+            print(item.message, file=sys.stderr)
         else:
-            for column in message.columns:
-                found.setdefault(column, []).append(message.path)
-    if found:
-        paths = list(dict.fromkeys(path for some in found.values() for path in some))
-        warning = RecordWarning(errors.list_some(paths, 3), list(found))
-        print(" ".join(str(warning).split()), file=sys.stderr)
+            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
+    if kept is None:
+        tell_ignored(ignored)
+    else:
+        kept += ignored
+
+
+def tell_ignored(ignored: Sequence[RecordWarning]) -> None:
+    """Say on the standard error stream what is ignored of files, their columns in one line."""
+    for warning in ignored:
+        if warning.faults:
+            print(list_faults(warning), file=sys.stderr)
+    others = [warning for warning in ignored if not warning.faults]
+    if others:
+        columns = dict.fromkeys(column for warning in others for column in warning.columns)
+        paths = dict.fromkeys(warning.path for warning in others)
+        told = RecordWarning(errors.list_some(list(paths), 3), list(columns))
+        print(" ".join(str(told).split()), file=sys.stderr)
 
 
 def list_faults(warning: RecordWarning) -> str:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from acerl_np.evaluation import hold_out
+from acerl_np.evaluation.metrics import LEAST_JUDGES
+from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.pictures.runs import read_config
 from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, check_names
 from acerl_np.problem.packing import UNUSABLE, pack_instances, unpack_instances
 from acerl_np.support.errors import InputError, describe, make_printable
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.numbers import is_real
-
-if TYPE_CHECKING:
-    from acerl_np.problem.goal import Goal
 
 FILE = "held-back.npz"
 FORMAT = 1
@@ -57,11 +58,6 @@ def part_records(
     Own records judge in folds, more than thirty by those that are held back, fewer than five by noised
     copies, unless --hold-out or --folds say otherwise. Bundled ones do not.
     """
-    from acerl_np.evaluation import hold_out
-    from acerl_np.evaluation.metrics import LEAST_JUDGES
-    from acerl_np.evaluation.trials import Playing, play_policy
-    from acerl_np.problem.goal import PAPER
-
     check_names(instances)
     share, folds = options["hold_out"], options["folds"]
     if folds is not None and share is not None:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from acerl_np.commands.shared.figures import list_verdict, render_means, render_verdict
 from acerl_np.commands.shared.judges import Judges
-from acerl_np.commands.shared.verdict_tables import list_verdict, render_means, render_verdict
+from acerl_np.commands.shared.reporting import report_verdict
+from acerl_np.evaluation import hold_out
+from acerl_np.evaluation.judge import PATIENCE as SECONDS
+from acerl_np.evaluation.judge import Fold, judge
+from acerl_np.evaluation.metrics import LEAST_JUDGES, compare_paired
+from acerl_np.evaluation.trials import Playing
+from acerl_np.evaluation.verdict import Verdict, show_interval, show_seconds
+from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.general import find_set, make_general
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError, make_printable
 from acerl_np.support.log import LOG
-
-if TYPE_CHECKING:
-    from acerl_np.evaluation.trials import Playing
-    from acerl_np.evaluation.verdict import Fold, Verdict
-    from acerl_np.policies.files import AnyPolicy
-    from acerl_np.support.team import Team
-    from acerl_np.training.acerl import ACERL
+from acerl_np.support.team import Team
+from acerl_np.training.acerl import ACERL
 
 FOLD_SECONDS = 120.0
 """Longest that the trainings of folds may take unless they are asked for; else there are fewer, then one."""
@@ -35,17 +39,13 @@ def train_folds(
     Where that takes long and was not asked for, for three folds; or one training alone is judged, by half of
     the records; a line that is returned says so.
     """
-    from acerl_np.evaluation.hold_out import FEWER_FOLDS, part_folds
-    from acerl_np.evaluation.verdict import Fold, show_seconds
-    from acerl_np.training.acerl import ACERL
-
     n = most = judges.folds or 0
     if not n:
         return [], []
     told = []
     each = trainer.history[-1].seconds if trainer.history else 0.0
     if options["folds"] is None and n * each > FOLD_SECONDS:
-        n = min(n, FEWER_FOLDS)
+        n = min(n, hold_out.FEWER_FOLDS)
         n, most = (n, n) if n * each <= FOLD_SECONDS else (2, 1)
         all_of_them = (
             f"{judges.folds} trainings would take {show_seconds(each * (judges.folds or 0))}"
@@ -53,7 +53,7 @@ def train_folds(
         told = [f"{most} of {n} folds: {all_of_them} (acerl-np train --resume RUN.npz --folds "]
         told[0] += f"{judges.folds})"
     folds, how = [], {"seed": trainer.seed, "threads": options["threads"], "executor": team}
-    for k, unseen in enumerate(part_folds(trainer.instances, n, seed=trainer.seed)[:most]):
+    for k, unseen in enumerate(hold_out.part_folds(trainer.instances, n, seed=trainer.seed)[:most]):
         left_out = {item.content_hash for item in unseen}
         rest = [item for item in trainer.instances if item.content_hash not in left_out]
         fold = ACERL(rest, trainer.config, **how)
@@ -65,8 +65,6 @@ def train_folds(
 
 def advise(verdict: Verdict, n_training: int) -> str:
     """Return what to type where too few records judge to tell."""
-    from acerl_np.evaluation.metrics import LEAST_JUDGES
-
     n = n_training + (verdict.n_records if verdict.kind == "unseen" else 0)
     how = "gather more records (acerl-np records make draws some)"
     if n >= 2 * LEAST_JUDGES:
@@ -91,10 +89,6 @@ def begins_general(trainer: Any) -> bool:
 
 def choose_better(trainer: ACERL, verdict: Verdict) -> tuple[AnyPolicy, str]:
     """Return `general` as the policy unless the training is clearly better, and why."""
-    from acerl_np.evaluation.metrics import LEAST_JUDGES, compare_paired
-    from acerl_np.evaluation.verdict import show_interval
-    from acerl_np.policies.general import find_set, make_general
-
     known = next(row for row in verdict.rows if row.label == "general")
     own = compare_paired(verdict.policy.trials.mean("value"), known.trials.mean("value"))
     shown = f"in {verdict.goal.objective} {'by ' if own.sign else ''}{show_interval(own)}"
@@ -119,19 +113,18 @@ def find_verdict(
     trainer: ACERL, judges: Judges, playing: Playing, options: dict[str, Any], team: Team | None
 ) -> Judged:
     """Return the verdict on a trained policy."""
-    from acerl_np.evaluation import verdict as verdicts
 
     def report(part: str, seconds: float) -> None:
         if seconds >= 2.0:
-            LOG.info("verdict: %s, %s", part, verdicts.show_seconds(seconds))
+            LOG.info("verdict: %s, %s", part, show_seconds(seconds))
 
     folds, notes = train_folds(trainer, judges, options, team)
     seconds = trainer.history[-1].seconds if trainer.history else 0.0
     in_time = 0 if options["folds"] else len(folds)
-    patience = max(verdicts.PATIENCE, PATIENCE * seconds) - in_time * seconds
+    patience = max(SECONDS, PATIENCE * seconds) - in_time * seconds
     how: dict[str, Any] = {"folds": folds, "patience": patience, "report": report}
     how["general"] = begins_general(trainer)
-    verdict = verdicts.judge(trainer.policy, trainer.instances, judges.held_back, playing, **how)
+    verdict = judge(trainer.policy, trainer.instances, judges.held_back, playing, **how)
     notes += verdict.notes
     if verdict.margin is not None and verdict.margin.is_little:
         notes.append(verdict.margin.sentence())
@@ -172,8 +165,6 @@ def show_verdict(
         print(f"Verdict on {verdict.place()}{dates}{held}", *render_verdict(verdict), sep="\n")
         print(f"{verdict.sentence()}\n")
     if options["report"]:
-        from acerl_np.commands.shared.reporting import report_verdict
-
         records = judges.held_back or tuple(trainer.instances)
         report_verdict(options["report"], verdict, records, notes)
     return list_verdict(verdict)

@@ -43,8 +43,8 @@ EACH = Several(str, expected="a text")
 
 
 @dataclass(frozen=True)
-class CommandOption:
-    """An option of a command.
+class Argument:
+    """An option of a command, or what stands without a name.
 
     Attributes
     ----------
@@ -112,13 +112,8 @@ class CommandOption:
             return [text] if self.kind is EACH else text
         if not isinstance(self.kind, Field):
             return self.kind(text)
-        value: Any = text
-        if self.kind.kind in (int, float):
-            try:
-                value = self.kind.kind(text)
-            except ValueError:
-                value = UNUSABLE
-        if value is UNUSABLE or self.kind.take(value) is UNUSABLE:
+        value = read_value(self.kind, text)
+        if self.kind.take(value) is UNUSABLE:
             names = self.kind.kind if isinstance(self.kind.kind, tuple) else ()
             said = f"read {describe(text)}; expected {self.kind.words}"
             raise argparse.ArgumentTypeError(f"{said}{suggest_name(text, names)}")
@@ -147,9 +142,24 @@ class CommandOption:
         if self.kind in (TEXT, NAMES, EACH, read_name):
             added.complete = FILES
 
-    def but(self, **changes: Any) -> CommandOption:
+    def but(self, **changes: Any) -> Argument:
         """Return the option as a command has it that differs a little."""
         return replace(self, **changes)
+
+
+def read_value(field: Field, text: str) -> Any:
+    """Return the value that a text stands for; one that is none of the field's kind as it is."""
+    is_list = isinstance(field, Several) or field.kind is tuple
+    if text.lower() == "none" and (is_list or field.optional):
+        return None if field.optional else ()
+    if field.kind is bool:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    one: Any = field.kind if field.kind in (int, float) else str
+    try:
+        parts = [one(part.strip()) for part in text.split(",") if part.strip()]
+        return tuple(parts) if is_list else one(text)
+    except ValueError:
+        return text
 
 
 def _show(value: object) -> str:
@@ -158,17 +168,17 @@ def _show(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value).removesuffix(".0")
 
 
-Options = dict[str, tuple[CommandOption, ...]]
+Options = dict[str, tuple[Argument, ...]]
 """Options by group, those without a name in the shell by ""."""
 
 
-def list_all(options: Options) -> list[CommandOption]:
+def list_all(options: Options) -> list[Argument]:
     """Return the options of all groups."""
     return [option for group in options.values() for option in group]
 
 
 def declare(parser: argparse.ArgumentParser, options: Options, *, given: bool = False) -> None:
-    """Tell argparse of options, as `CommandOption.declare` does."""
+    """Tell argparse of options, as `Argument.declare` does."""
     for title, some in options.items():
         group = parser.add_argument_group(title) if title else parser
         for option in some:
@@ -319,26 +329,26 @@ def number(low: float = -MOST, high: float = MOST) -> Field:
 
 # Records
 
-RECORDS_PLACE = CommandOption(
+RECORDS_PLACE = Argument(
     "tasks RECORDS*",
     "task records: CSV files, folders, quoted patterns such as 'days/*.csv', '-' for the standard input, "
     "bundled records or suites",
     default=[],
 )
-ON = CommandOption("--on RECORDS", f"{RECORDS_PLACE.help} (default: dmh-train)", NAMES, default=[])
-LAYOUT = CommandOption(
+ON = Argument("--on RECORDS", f"{RECORDS_PLACE.help} (default: dmh-train)", NAMES, default=[])
+LAYOUT = Argument(
     "--layout FILE", "layout of the records, or a bundled floor (default: layout.json beside each)"
 )
-BREAKDOWNS = CommandOption(
+BREAKDOWNS = Argument(
     "--breakdowns WHAT",
     "FILE.csv of listed breakdowns, 'listed' (no random ones), 'none', or MTBF,MTTR of random ones in s; "
     "may be repeated (default: breakdowns.csv beside a record, and the layout's)",
     EACH,
 )
-MAPPING = CommandOption(
+MAPPING = Argument(
     "--mapping FILE", "how to read the records, from records convert --write-mapping", read_name
 )
-TRAFFIC = CommandOption(
+TRAFFIC = Argument(
     "--traffic WHERE",
     "simulate vehicles that block each other. Sites off the lane: 'file' as in the layout, 'beside' all "
     "stations, 'lane' none; 'off': no blocking (default: as the layout)",
@@ -347,45 +357,45 @@ TRAFFIC = CommandOption(
 READING = (LAYOUT, BREAKDOWNS, MAPPING)
 """How records are read."""
 
-ONE_LAYOUT = CommandOption("--layout FILE", "layout, or a bundled floor", required=True)
-PAST = CommandOption(
+ONE_LAYOUT = Argument("--layout FILE", "layout, or a bundled floor", required=True)
+PAST = Argument(
     "--past FILES", "past assignments (task,vehicle,start) to play, one file for each record", NAMES
 )
 
 # What to play
 
-GREEDY = CommandOption(
+GREEDY = Argument(
     "--greedy", "a trained policy takes its best action (default: as in its training)", SWITCH
 )
-COMMIT = CommandOption(
+COMMIT = Argument(
     "--commitment WHEN",
     "when an assignment becomes final: 'assignment' (at once) or 'pickup' (until loaded); 'pickup:N' after "
     "N changes",
 )
 LOOKAHEAD = (
-    CommandOption(
+    Argument(
         "--lookahead N[,KEY=X]",
         "add policies that try assignments on N sampled futures. Keys: weights=match|even, bases=N "
         "(perturbed copies), reach=SECONDS",
     ),
-    CommandOption(
+    Argument(
         "--futures RECORDS",
         "records from which lookahead draws tasks (default: the policy's training records)",
         NAMES,
     ),
 )
-HORIZON = CommandOption("--horizon SECONDS", "stop an episode then", number(0.0))
+HORIZON = Argument("--horizon SECONDS", "stop an episode then", number(0.0))
 
 # Objective
 
 GOAL = (
-    CommandOption(
+    Argument(
         "--objective WHAT",
         "measure to minimise: makespan, tardiness, waiting, late, empty, a sum such as late+0.05*tardiness, "
         "or module:name; '@1,5' behind it weighs priorities (default: as trained, else makespan)",
     ),
-    CommandOption("--cost WHAT", "measure limited by --cost-limit (default: tardiness)"),
-    CommandOption(
+    Argument("--cost WHAT", "measure limited by --cost-limit (default: tardiness)"),
+    Argument(
         "--cost-limit X",
         "upper bound on the cost, s or % (default: 50 with the makespan, else none)",
         Field(float, 0.0, 1e9),
@@ -394,31 +404,25 @@ GOAL = (
 
 # Output
 
-OUT = CommandOption("-o/--out FILE", "file to write")
-FORCE = CommandOption(
+OUT = Argument("-o/--out FILE", "file to write")
+FORCE = Argument(
     "--force", "overwrite existing output files (input files are never overwritten)", SWITCH
 )
-FORMAT = CommandOption(
-    "--format FORM", "text, markdown, csv or json", Field(FORMATS), default="text"
-)
-REPORT = CommandOption("--report FILE.html", "write a page to hand on")
-DETAILS = CommandOption(
-    "--details", "more columns: lateness, waiting, use of vehicles, errors", SWITCH
-)
+FORMAT = Argument("--format FORM", "text, markdown, csv or json", Field(FORMATS), default="text")
+REPORT = Argument("--report FILE.html", "write a page to hand on")
+DETAILS = Argument("--details", "more columns: lateness, waiting, use of vehicles, errors", SWITCH)
 
 # Running
 
-SEED_OPTION = CommandOption("--seed N", "seed of every random draw", SEED, default=0)
-TRIALS = CommandOption(
-    "-n/--trials N", "episodes for each record", Field(int, 1, 1_000_000), default=30
-)
-THREADS = CommandOption(
+SEED_OPTION = Argument("--seed N", "seed of every random draw", SEED, default=0)
+TRIALS = Argument("-n/--trials N", "episodes for each record", Field(int, 1, 1_000_000), default=30)
+THREADS = Argument(
     "-j/--threads N", "worker threads (default: one per core)", Field(int, 1, MAX_THREADS)
 )
 TEAM = (
-    CommandOption("--processes N", "work in N processes instead", Field(int)),
-    CommandOption("--dask ADDRESS", "work on a Dask cluster (docs/scaling.md)"),
+    Argument("--processes N", "work in N processes instead", Field(int)),
+    Argument("--dask ADDRESS", "work on a Dask cluster (docs/scaling.md)"),
 )
-EFFORT = CommandOption(
+EFFORT = Argument(
     "--effort X", "factor on the work; 1 is about 7 s a record", number(0.001, 10.0), default=1.0
 )

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
-from acerl_np.commands.shared.judges import FILE, read_held_back
-from acerl_np.pictures.runs import read_config
 from acerl_np.problem.bundled import bundled_instances, bundled_suites, expand_names
 from acerl_np.support import files
-from acerl_np.support.errors import AcerlError, InputError, make_printable
+from acerl_np.support.errors import InputError, make_printable
 from acerl_np.support.files import has_mark
 
 WRITTEN = ("out", "report", "write_mapping")
 """Options that name what is written; all others may name what is read."""
-
-RUN_FILES = (
-    *("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv", "curves.png"),
-    *("results.csv", "held-back.npz"),
-)
-"""What a training leaves in its folder."""
 
 
 def declare_outputs(
@@ -46,7 +37,7 @@ def declare_outputs(
     read, seen = _list_read(arguments), set[Path]()
     for path in (os.fspath(output) for output in outputs if output is not None):
         shown, place, wrong = make_printable(path), Path(path), ""
-        if any(_are_same(name, path) for name in read):
+        if any(are_same(name, path) for name in read):
             wrong = "is read, and would be overwritten; expected another name"
         elif place.resolve() in seen:
             wrong = "is what another option writes, too; expected another name"
@@ -76,7 +67,8 @@ def _list_read(arguments: argparse.Namespace) -> list[str]:
     return [*names, *(str(bundled[x]) for x in known)]
 
 
-def _are_same(one: str, other: str) -> bool:
+def are_same(one: str, other: str) -> bool:
+    """Whether two names are of one file that is there."""
     try:
         return Path(one).samefile(other)
     except (OSError, ValueError):
@@ -99,48 +91,3 @@ def make_folder(path: str | Path, *, new: bool = False) -> Path:
                 raise InputError(f"{name}: {reason}; expected the name of a folder") from error
         folder = Path(f"{path}-{k}")
     return folder
-
-
-@contextmanager
-def open_results(arguments: argparse.Namespace, name: str) -> Iterator[Path]:
-    """Make the folder of a training's results if need be, and hold it for this run alone.
-
-    Without `out` it is that of the checkpoint `resume`, or a new one below runs/ with this name.
-    """
-    out, resume = arguments.out, arguments.resume
-    if out is None and resume is None:
-        folder = make_folder(Path("runs") / name, new=True)
-    else:
-        folder = make_folder(Path(resume).parent if out is None else out)
-    with files.claim_folder(folder):
-        declare_run(arguments)
-        yield folder
-
-
-def declare_run(arguments: argparse.Namespace) -> None:
-    """Refuse the folder of a training if it holds another run; a resumed one goes on in its own."""
-    out, resume = arguments.out, arguments.resume
-    declare_outputs(arguments, [arguments.report], option="--report")
-    if out is None and resume is None:
-        return
-    folder = Path(resume).parent if out is None else Path(out)
-    if resume is None or not _are_same(resume, str(folder / "run.npz")):
-        force = bool(arguments.force) or is_killed_start(folder)
-        declare_outputs(arguments, [folder / x for x in RUN_FILES], folder=folder, force=force)
-
-
-def is_killed_start(folder: Path) -> bool:
-    """Whether all that a folder holds is what a training writes before its first checkpoint.
-
-    That is config.json, and the held-back records that it names: nothing was trained there.
-    """
-    try:
-        names = {x.name for x in folder.iterdir() if not files.TEMPORARY.fullmatch(x.name)}
-        facts = read_config(folder)
-        # The folder of --seeds has a config.json with "seeds", and of a study none of these.
-        if not names <= {"config.json", FILE} or not {"acerl_np", "seed"} <= facts.keys():
-            return False
-        held_back = read_held_back(folder / FILE) if FILE in names else []
-    except (AcerlError, OSError, ValueError):
-        return False
-    return not held_back or {x.name: x.content_hash for x in held_back} == facts.get("held_back")

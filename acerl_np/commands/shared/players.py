@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-import warnings
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.commands.shared import inputs
+from acerl_np.commands.shared.options import read_value
 from acerl_np.commands.shared.progress import compile_ahead
 from acerl_np.problem import bundled
 from acerl_np.problem.goal import PAPER, Goal
@@ -19,7 +17,6 @@ from acerl_np.problem.instance import Instance, are_shifts, check_names
 from acerl_np.support.errors import (
     InputError,
     PolicyError,
-    PolicyWarning,
     make_printable,
     suggest_name,
 )
@@ -30,19 +27,10 @@ from acerl_np.support.own import load_own
 from acerl_np.support.trust import is_own_name
 
 if TYPE_CHECKING:
-    from acerl_np.evaluation.trials import Playing, Trials
-    from acerl_np.simulation.trace import Trace
-    from acerl_np.support.team import Team
+    from acerl_np.evaluation.trials import Playing
 
 DEFAULT_SUITE = "dmh-train"
 """Suite that judges by default."""
-
-
-class Seat(NamedTuple):
-    """Who plays, and the label: a policy, a rule's name, or past assignments, a tuple of one a record."""
-
-    label: str
-    policy: Any
 
 
 class Look(NamedTuple):
@@ -72,70 +60,27 @@ def read_look(text: str) -> Look:
         if field is None:
             expected = f"N, then one of {', '.join(list(LOOK)[1:])}{suggest_name(key, LOOK)}"
             refuse("--lookahead", key, expected)
-        kind: Any = field.kind if field.kind in (int, float) else str
-        with suppress(ValueError):
-            value = kind(value)
-        found[key] = field.read(f"--lookahead: {key}", value, InputError)
+        found[key] = field.read(f"--lookahead: {key}", read_value(field, value), InputError)
     look = Look(**found)
     if not look.futures and (look.weights or look.reach):
         refuse("--lookahead", text, "1 or more futures with weights and reach")
     return look
 
 
-@dataclass(frozen=True)
-class Plan:
+Policies = Mapping[str, Any]
+"""By labels: a policy, a rule's name, or past assignments, a tuple of one a record."""
+
+
+class Plan(NamedTuple):
     """What is played: who, on which records, and how."""
 
-    seats: tuple[Seat, ...]
-    records: tuple[Instance, ...]
+    policies: Policies
+    records: list[Instance]
     playing: Playing
 
-    def play(self, team: Team | None = None) -> tuple[list[Trials], list[str]]:
-        """Return the trials of each seat, and a line for each that looked ahead: how long that took."""
-        from acerl_np.evaluation.past import play_past
-        from acerl_np.evaluation.trials import play_policy
-        from acerl_np.policies.lookahead import Lookahead
-        from acerl_np.support.workers import count_cores
 
-        playing = replace(self.playing, executor=team)
-        workers = (playing.threads or count_cores()) if team is None else team.n_workers
-        results: list[Trials] = []
-        times: list[str] = []
-        for label, policy in self.seats:
-            if isinstance(policy, tuple):
-                results.append(play_past(policy, playing))
-                continue
-            started, looks = time.perf_counter(), isinstance(policy, Lookahead)
-            try:
-                # That it was trained elsewhere was said by `check_fit`.
-                with warnings.catch_warnings(action="ignore", category=PolicyWarning):
-                    trials = play_policy(policy, self.records, playing)
-            except PolicyError as error:
-                raise PolicyError(f"{label}: {error}" if looks else str(error)) from error
-            if looks:
-                busy = min(workers, trials.makespan.size)
-                each = 1e3 * (time.perf_counter() - started) * busy / max(1, trials.decisions)
-                times.append(f"{label}: {each:.2g} ms a decision")
-            results.append(trials)
-        return results, times
-
-    def trace(self, seat: Seat, i: int, trial: int) -> Trace:
-        """Play a trial of a record once more, and return all that happens."""
-        from acerl_np.evaluation.tracing import trace_past, trace_policy
-
-        how: dict[str, Any] = {"trial": trial, "label": seat.label, "objective": self.playing.goal}
-        how |= {"seed": self.playing.seed, "horizon": self.playing.horizon}
-        if isinstance(seat.policy, tuple):
-            return trace_past(seat.policy[i], **how)
-        return trace_policy(seat.policy, self.records[i], greedy=self.playing.greedy, **how)
-
-
-Players = list[tuple[str, Any]]
-"""Labels and names of who plays; files of past assignments are a list, one for each record."""
-
-
-def sort_names(arguments: argparse.Namespace, *, needed: bool = True) -> Players:
-    """Return who plays: the policies, and --past; records are refused among them.
+def sort_names(arguments: argparse.Namespace, *, needed: bool = True) -> dict[str, Any]:
+    """Return who plays, by labels: names of policies, the files of --past; records are refused among them.
 
     Without any policy it is an error if one is `needed`.
     """
@@ -143,16 +88,15 @@ def sort_names(arguments: argparse.Namespace, *, needed: bool = True) -> Players
     if len(names) < len(arguments.policies):
         twice = next(x for x in names if arguments.policies.count(x) > 1)
         raise InputError(f"{make_printable(twice)}: given twice; expected each policy once")
-    players: Players = [(make_printable(name), name) for name in names]
-    for label, name in players:
+    players: dict[str, Any] = {make_printable(name): name for name in names}
+    for label, name in players.items():
         if not is_own_name(name) and (inputs.is_table(name) or inputs.is_bundled(name)):
             some = "--on 'days/*.csv', or names separated by commas"
             raise InputError(
                 f"{label}: a record among the policies; expected it with --on ({some})"
             )
-    past = getattr(arguments, "past", None)
-    if past:
-        players.append(("past", past))
+    if getattr(arguments, "past", None):
+        players["past"] = arguments.past
     if not players and needed:
         raise InputError("no policy; expected policy.npz or a name such as EDD")
     return players
@@ -160,7 +104,7 @@ def sort_names(arguments: argparse.Namespace, *, needed: bool = True) -> Players
 
 def make_plan(
     arguments: argparse.Namespace,
-    players: Players,
+    players: Mapping[str, Any],
     default: str | None = DEFAULT_SUITE,
     *,
     records: Sequence[str] | None = None,
@@ -168,33 +112,33 @@ def make_plan(
 ) -> Plan:
     """Return what the arguments say is played, on `records` or those named; else on the suite `default`.
 
-    With --lookahead those that can look ahead have a second seat. The objective of `shifts` is that where
-    nothing else says one.
+    Players are names of policies, or files of past assignments, one for each record, by their labels. With
+    --lookahead those that can look ahead play a second time. The objective of `shifts` is that where nothing
+    else says one.
     """
     from acerl_np.policies.general import describe_general, find_set, make_general
     from acerl_np.policies.rules import GENERAL
 
-    found = [find_policy(name) if isinstance(name, str) else name for _, name in players]
+    found = {x: find_policy(y) if isinstance(y, str) else y for x, y in players.items()}
     loaded = inputs.load_instances(arguments, default, tasks=records)
     check_names(loaded)
-    goal = read_goal(arguments, found, shifts if are_shifts(loaded) else None)
-    playing = read_playing(arguments, goal)
-    seats = []
-    for label, player in zip((label for label, _ in players), found, strict=True):
+    goal = read_goal(arguments, [*found.values()], shifts if are_shifts(loaded) else None)
+    policies: dict[str, Any] = {}
+    for label, player in found.items():
         if isinstance(player, list):
-            seats.append(Seat(label, tuple(inputs.read_past(arguments, player, loaded))))
+            policies[label] = tuple(inputs.read_past(arguments, player, loaded))
         elif player == GENERAL:
             name = find_set(loaded, goal)
             LOG.debug(describe_general(name, goal))
-            seats.append(Seat(GENERAL, make_general(name)))
+            policies[GENERAL] = make_general(name)
         else:
-            seats.append(Seat(player if isinstance(player, str) else label, player))
+            policies[player if isinstance(player, str) else label] = player
     if records is None and not inputs.names_records(arguments):
-        refuse_others(seats, loaded)
-    check_fit(seats, loaded)
+        refuse_others(policies, loaded)
+    check_fit(policies, loaded)
     if "lookahead" in arguments:
-        seats = look_ahead(arguments, seats, loaded, goal)
-    return Plan(tuple(seats), tuple(loaded), playing)
+        policies = look_ahead(arguments, policies, loaded, goal)
+    return Plan(policies, loaded, read_playing(arguments, goal))
 
 
 def read_playing(arguments: argparse.Namespace, goal: Goal) -> Playing:
@@ -259,28 +203,28 @@ def find_policy(name: str) -> Any:
     return find_policy_name(name, others=bundled.bundled_instances())
 
 
-def check_fit(seats: Sequence[Seat], records: Sequence[Instance]) -> None:
+def check_fit(policies: Policies, records: Sequence[Instance]) -> None:
     """Refuse a policy that was trained for floors of another size; say which were trained elsewhere."""
     from acerl_np.policies.origin import describe_difference
 
-    trained = [seat for seat in seats if not isinstance(seat.policy, str | tuple)]
-    for label, policy in trained:
+    trained = {x: policy for x, policy in policies.items() if not isinstance(policy, str | tuple)}
+    for label, policy in trained.items():
         try:
             for record in records:
                 policy.check_fits(record)
         except PolicyError as error:
             raise PolicyError(f"{label}: {error}") from error
     layouts = [(record.name, record.layout) for record in records]
-    for label, policy in trained:
+    for label, policy in trained.items():
         line = describe_difference(policy, layouts)
         if line is not None:
             print(f"{make_printable(label)}: {line}", file=sys.stderr)
 
 
-def refuse_others(seats: Sequence[Seat], records: Sequence[Instance]) -> None:
+def refuse_others(policies: Policies, records: Sequence[Instance]) -> None:
     """Refuse policies that were trained on other floors where no records were named."""
     floors = {record.layout.floor_hash for record in records}
-    for label, policy in seats:
+    for label, policy in policies.items():
         origin = getattr(policy, "origin", None)
         places = [] if origin is None else [x for x in origin.places if x.floor_hash not in floors]
         if places:
@@ -290,10 +234,10 @@ def refuse_others(seats: Sequence[Seat], records: Sequence[Instance]) -> None:
             raise InputError(f"{said}; expected --on RECORDS (dmh-train is the benchmark)")
 
 
-def list_known(seats: Sequence[Seat], records: Sequence[Instance]) -> list[str]:
+def list_known(policies: Policies, records: Sequence[Instance]) -> list[str]:
     """Say which policies were trained on records that judge them here."""
     lines = []
-    for label, policy in seats:
+    for label, policy in policies.items():
         origin = getattr(policy, "origin", None)
         known = () if origin is None else {item.content_hash for item in origin.records}
         n = sum(record.content_hash in known for record in records)
@@ -303,9 +247,9 @@ def list_known(seats: Sequence[Seat], records: Sequence[Instance]) -> list[str]:
 
 
 def look_ahead(
-    arguments: argparse.Namespace, seats: list[Seat], records: Sequence[Instance], goal: Goal
-) -> list[Seat]:
-    """Return the seats, those that can look ahead with a second one that does."""
+    arguments: argparse.Namespace, policies: dict[str, Any], records: Sequence[Instance], goal: Goal
+) -> dict[str, Any]:
+    """Return the policies, those that can look ahead with a second one that does."""
     from acerl_np.policies.index import IndexPolicy
     from acerl_np.policies.lookahead import Lookahead
     from acerl_np.policies.network import Policy
@@ -315,7 +259,7 @@ def look_ahead(
     if arguments.lookahead is None:
         if arguments.futures:
             raise InputError("--futures: given without --lookahead; expected both")
-        return seats
+        return policies
     look = read_look(arguments.lookahead)
     if arguments.futures and not look.futures:
         raise InputError("--futures: given with --lookahead 0; expected 1 or more")
@@ -323,9 +267,9 @@ def look_ahead(
     history = inputs.load_instances(arguments, tasks=futures) if futures else None
     same = {"history": history, "weights": look.weights or "match", "seed": arguments.seed}
     same |= {"futures": look.futures, "objective": goal, "horizon": look.reach}
-    found: list[Seat] = []
-    for label, policy in seats:
-        found.append(Seat(label, policy))
+    found: dict[str, Any] = {}
+    for label, policy in policies.items():
+        found[label] = policy
         is_rule = isinstance(policy, OwnRule) or (isinstance(policy, str) and policy in RULES)
         if not is_rule and not isinstance(policy, Policy | IndexPolicy):
             continue
@@ -334,15 +278,14 @@ def look_ahead(
         words += [look.weights] if look.weights else []
         words += [f"{look.bases} bases"] if several > 1 else []
         try:
-            ahead = Lookahead(policy, bases=several, **same)
+            ahead = found[", ".join(words)] = Lookahead(policy, bases=several, **same)
             for record in records:
                 ahead.check_fits(record)
         except PolicyError as error:
             raise PolicyError(f"{label}: {error}") from error
-        found.append(Seat(", ".join(words), ahead))
-    if len(found) == len(seats):
+    if len(found) == len(policies):
         raise PolicyError("--lookahead: no trained policy and no rule to look ahead with")
-    if look.bases != 1 and not any(isinstance(seat.policy, IndexPolicy) for seat in seats):
+    if look.bases != 1 and not any(isinstance(x, IndexPolicy) for x in policies.values()):
         said = f"bases={look.bases}; expected an index policy among the policies"
         raise PolicyError(f"--lookahead: read {said}")
     compile_ahead("lookahead")  # so that no row's time has it in it

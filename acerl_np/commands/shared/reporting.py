@@ -5,30 +5,32 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from acerl_np.commands.shared import tables
+from acerl_np.commands.evaluate import Evaluation
+from acerl_np.commands.shared.figures import render_means, render_verdict
 from acerl_np.commands.shared.options import WORDS
-from acerl_np.commands.shared.tables import Column, count
-from acerl_np.commands.shared.verdict_tables import render_means, render_verdict
+from acerl_np.commands.shared.tables import (
+    USAGE,
+    choose,
+    count,
+    explain_usage,
+    list_figures,
+    render,
+)
+from acerl_np.commands.train import Training
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.left_out import describe_left_out
 from acerl_np.evaluation.metrics import compare_paired, standard_error
-from acerl_np.evaluation.verdict import show_difference, show_interval
+from acerl_np.evaluation.trials import Trials
+from acerl_np.evaluation.verdict import Verdict, show_difference, tell_objective
+from acerl_np.evaluation.whatif import Row, find_varied, show_setting
 from acerl_np.pictures import report as pages
 from acerl_np.pictures.report import draw_dots
-from acerl_np.problem.goal import MEASURES, PAPER, Goal, read_objective
+from acerl_np.problem.goal import MEASURES, Goal, read_objective
 from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.support.errors import InputError, list_some
-
-if TYPE_CHECKING:
-    from acerl_np.commands.evaluate import Evaluation
-    from acerl_np.commands.train import Training
-    from acerl_np.evaluation.trials import Trials
-    from acerl_np.evaluation.verdict import Verdict
-    from acerl_np.evaluation.whatif import Row
 
 FEW = 6
 """Series of a picture that are told apart."""
@@ -122,25 +124,16 @@ def report_policies(
         f"On {count(n, 'record')} {labels[0]} has {goal.objective} {own}{goal.unit and f' {goal.unit}'}."
     ]
     for label, other in zip(labels[1:], values[1:], strict=True):
-        change = compare_paired(values[0], other)
-        told = show_interval(change)
-        words: dict[int | None, str] = {
-            -1: f"{told} less than",
-            1: f"{told} more than",
-            0: f"No clear difference {told} to",
-            None: f"Too few records to tell ({told}) from",
-        }
-        lines.append(f"{words[change.sign]} {label}.")
-    columns = [Column("policy", "policy"), tables.make_value_column(goal)]
-    columns = columns[: 1 + (goal.objective != PAPER.objective)]
-    columns += [*tables.FIGURES[: 2 + goal.has_limit], *tables.list_usage(results[0].has_traffic)]
-    means = [tables.list_figures(*both)[-1] for both in zip(labels, results, strict=True)]
-    table = tables.render(columns, means, "html")
+        told = tell_objective(goal, compare_paired(values[0], other))
+        lines.append(f"{told[:1].upper()}{told[1:]}, beside {label}.")
+    means = [list_figures(*both)[-1] for both in zip(labels, results, strict=True)]
+    names = f"policy value makespan_s tardiness_s satisfied_share {USAGE}"
+    table = render(choose(names, means[0], goal), means, "html")
     some = dict(zip(labels[:FEW], results, strict=False))
     replays = any(label.startswith("past") for label in labels)
     left_out = [*describe_left_out(records), *[OF_REPLAYS] * replays]
     parts: dict[str, Iterable[str]] = {
-        "What they came to": [table, f"{tables.explain_usage(results[0].has_traffic)}.", *notes],
+        "What they came to": [table, f"{explain_usage(results[0].has_traffic)}.", *notes],
         f"{describe_objective(goal)} of each record": draw_records(
             some, {x.name: x for x in records}, goal
         ),
@@ -158,8 +151,6 @@ def report_settings(
     shown: Iterable[str],
 ) -> None:
     """Write the page of other fleets, demands or speeds, with a measure of each setting."""
-    from acerl_np.evaluation.whatif import find_varied, show_setting
-
     varied = find_varied(rows)
     told = [show_setting({name: row.setting[name] for name in varied}) for row in rows]
     names = list(dict.fromkeys(told))
@@ -195,8 +186,6 @@ def write_report(path: str, found: Training | Evaluation) -> None:
     InputError
         If a training has no verdict.
     """
-    from acerl_np.commands.train import Training
-
     if not isinstance(found, Training):
         report_policies(path, found.labels, found.trials, found.records, found.times)
     elif found.verdict is None:

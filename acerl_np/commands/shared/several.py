@@ -6,21 +6,26 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import acerl_np
 from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.progress import PICTURE, draw_training, make_report
 from acerl_np.commands.shared.tables import USAGE_MEANING, Column, describe_share, render
+from acerl_np.evaluation.seeds import (
+    FILES,
+    TRIALS_FILE,
+    SeedTask,
+    is_begun,
+    summarise_seeds,
+    train_seeds,
+)
 from acerl_np.pictures.runs import read_config
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.fields import MAX_SEED
 from acerl_np.support.files import claim_folder, write_atomically
 from acerl_np.support.report import render_csv
-
-if TYPE_CHECKING:
-    from acerl_np.evaluation.seeds import SeedTask
-    from acerl_np.support.team import Team
+from acerl_np.support.team import Team, lead
 
 MAX_SEEDS = 10_000
 
@@ -45,8 +50,6 @@ def read_seeds(text: str) -> range:
 
 def declare_seeds(arguments: argparse.Namespace, tasks: Sequence[SeedTask], folder: Path) -> None:
     """Refuse a folder that holds another training; the same one, maybe of other seeds, goes on in its own."""
-    from acerl_np.evaluation.seeds import FILES, TRIALS_FILE, is_begun
-
     force = bool(arguments.force)
     found, own = read_config(folder), json.loads(json.dumps(describe_tasks(tasks)))
     same = (found.get(name) == x for name, x in own.items() if name not in ("acerl_np", "seeds"))
@@ -63,9 +66,6 @@ def run_seeds(
     tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, more: bool, quiet: bool
 ) -> None:
     """Train all seeds, write and print the summary, with `more` of all metrics."""
-    from acerl_np.evaluation.seeds import summarise_seeds, train_seeds
-    from acerl_np.support.team import lead
-
     report = make_report()
     results: dict[int, Any] = {}
     with claim_folder(folder), lead(team, 1) as workers:

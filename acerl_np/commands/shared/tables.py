@@ -1,4 +1,4 @@
-"""Columns of the tables that commands print, and what trials say in them."""
+"""Tables: declared columns, which people and programs are shown; those of what trials say."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from acerl_np.evaluation.published import find_row
-from acerl_np.problem.bundled import bundled_instances, load_instance
+import numpy as np
+
+from acerl_np.evaluation.metrics import satisfied_share, standard_error
+from acerl_np.evaluation.published import find_row, is_published
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.report import DATA_FORMATS, render_data, render_table
@@ -82,52 +84,86 @@ def show_below(form: str, lines: Sequence[str]) -> None:
         print(f"{line}{end}", file=stream)
 
 
-USAGE = (
+# Figures of policies
+
+DELAY_MEANING = (
+    "delay: how much longer the way to a pickup and the loaded way took than if vehicles met nobody"
+)
+COLUMNS = (
+    *(Column("policy", "policy"), Column("record", "instance")),
+    Column("makespan_s", "makespan, s", ".1f"),
+    Column("tardiness_s", "tardiness, s", ".1f"),
     Column("late_share", "late", ".0%"),
     Column("waiting_s", "waiting, s", ".1f"),
     Column("utilisation_share", "utilisation", ".0%"),
     Column("empty_share", "empty", ".0%"),
     Column("worst_s", "worst, s", ".0f"),
+    Column("delay_s", "delay, s", ".1f", meaning=DELAY_MEANING),
+    Column("satisfied_share", "within limit", ".0%"),
+    Column(
+        "m",
+        "M",
+        ".2f",
+        meaning="M, C: makespan and tardiness from 0, the worst policy of this table, to 1, the best; mean "
+        "over the records",
+    ),
+    Column("c", "C", ".2f"),
+    Column(
+        "p",
+        "P",
+        ".0%",
+        meaning="P: share of trials with a tardiness, or other --cost, below the limit",
+    ),
+    Column("above_hindsight_share", "above hindsight", ".1%"),
+    Column(
+        "of_the_way_share",
+        "of the way",
+        ".0%",
+        unknown="",
+        meaning="of the way: share of the way, in the objective, from the best rule on these records (0%) to "
+        "hindsight (100%)",
+    ),
+    Column("latest", "longest delay, s", ".0f"),
+    Column("late_95", "95 % late, s", ".0f"),
+    Column("paper", "paper makespan", ".1f"),
+    Column("paper_tardiness", "paper tardiness", ".1f"),
+    Column("after", "after, s", ".0f"),
+    *(Column("difference", "difference to nearest"), Column("error", "error")),
 )
-DELAY = Column(
-    "delay_s",
-    "delay, s",
-    ".1f",
-    meaning="delay: how much longer the way to a pickup and the loaded way took than if vehicles met nobody",
-)
+"""All that tables of policies show, but for the objective, whose title is a goal's."""
+
+USAGE = "late_share waiting_s utilisation_share empty_share worst_s delay_s"
+MEASURED = ("makespan_s", "tardiness_s", *USAGE.split())
+"""Columns of what trials hold of each episode: "makespan" stands in "makespan_s"."""
+
 USAGE_MEANING = (
     "late: share of the tasks; waiting: from arrival to pickup; utilisation: share of the fleet's time with "
     "a task; empty: share of the metres driven without a load; worst: how late the latest task of a record "
     "was, in the mean"
 )
-FIGURES = (
-    Column("makespan_s", "makespan, s", ".1f"),
-    Column("tardiness_s", "tardiness, s", ".1f"),
-    Column("satisfied_share", "within limit", ".0%"),
-)
-ERROR = Column("error", "error")
-COLUMN_OF = {column.name.rpartition("_")[0]: column.name for column in (*FIGURES[:2], *USAGE)}
-"""Columns of what trials hold of each episode: "makespan" stands in "makespan_s"."""
+IN_TENTHS = {"late_share": ".1%", "empty_share": ".1%"}
+"""Forms of shares where few tasks are late."""
 
 
-def list_usage(has_traffic: bool) -> tuple[Column, ...]:
-    """Return the columns of `USAGE`, and of the delay where vehicles meet."""
-    return (*USAGE, DELAY) if has_traffic else USAGE
-
-
-def explain_usage(has_traffic: bool) -> str:
-    """Return what the columns of `list_usage` mean."""
-    return f"{USAGE_MEANING}; {DELAY.meaning}" if has_traffic else USAGE_MEANING
+def choose(names: str, row: Values, goal: Goal, **forms: str) -> list[Column]:
+    """Return columns by their names: those that a row has, the share within a limit where there is one."""
+    title = f"{goal.objective}{goal.unit and f', {goal.unit}'}"
+    own = Column("value", title, goal.format), Column("worst_record", "worst record", goal.format)
+    known = {column.name: column for column in (*COLUMNS, *own)}
+    hidden = () if goal.has_limit else ("satisfied_share", "p")
+    found = [known[name] for name in names.split() if name in row and name not in hidden]
+    return [column._replace(form=forms.get(column.name, column.form)) for column in found]
 
 
 def name_columns(has_traffic: bool) -> dict[str, str]:
-    """Return `COLUMN_OF`, and the delay's where vehicles meet."""
-    return {**COLUMN_OF, "delay": DELAY.name} if has_traffic else COLUMN_OF
+    """Return the column of each measure that trials hold; that of the delay where vehicles meet."""
+    names = MEASURED if has_traffic else MEASURED[:-1]
+    return {name.rpartition("_")[0]: name for name in names}
 
 
-def make_value_column(goal: Goal) -> Column:
-    """Return the column of an objective other than the makespan."""
-    return Column("value", f"{goal.objective}{goal.unit and f', {goal.unit}'}", goal.format)
+def explain_usage(has_traffic: bool) -> str:
+    """Return what the columns of `USAGE` mean, that of the delay where vehicles meet."""
+    return f"{USAGE_MEANING}; {DELAY_MEANING}" if has_traffic else USAGE_MEANING
 
 
 def describe_share(goal: Goal) -> str:
@@ -140,10 +176,6 @@ def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
 
     A standard error is over the trials, that of the mean over the records unless there is but one.
     """
-    import numpy as np
-
-    from acerl_np.evaluation.metrics import satisfied_share, standard_error
-
     n = len(trials.instances)
     figures = {
         column: trials.mean(name) for name, column in name_columns(trials.has_traffic).items()
@@ -169,28 +201,19 @@ def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
     return rows
 
 
-def show_pair(one: object, other: object) -> str:
+def show_pair(one: Any, other: Any) -> str:
     """Return two figures of a cell, such as a makespan and a tardiness; a dash for both if unknown."""
-    return "-" if math.isnan(one) else f"{one:.1f}/{other:.1f}"  # type: ignore[arg-type]
+    return "-" if math.isnan(one) else f"{one:.1f}/{other:.1f}"
 
 
-def show_error(row: Values) -> str:
-    """Return the standard errors of a row, as `ERROR` shows them."""
-    show = FIGURES[0].show
-    return f"{show(row['makespan_error_s'])}/{show(row['tardiness_error_s'])}"
+def show_error(row: Values) -> str | None:
+    """Return the standard errors of a row, a dash where one is unknown; None where it has none."""
+    errors: list[Any] = [row["makespan_error_s"], row["tardiness_error_s"]]
+    shown = ["-" if x is None or math.isnan(x) else f"{x:.1f}" for x in errors]
+    return None if None in errors else "/".join(shown)
 
 
-# What a training has achieved
-
-
-def is_published(name: str, content: str) -> bool:
-    """Whether a record of this name and content is one of the paper's figures.
-
-    Its noised instances are not published, so only the training instances can be compared.
-    """
-    row = find_row("comparison-train", "ACERL")
-    known = row is not None and name in row.cells and name in bundled_instances()
-    return known and load_instance(name).content_hash == content
+# A trained policy on its training records
 
 
 def summarise(
@@ -198,33 +221,27 @@ def summarise(
 ) -> str:
     """Return the table of a trained policy, `policy` by the paper's name, beside the paper's figures.
 
-    `on` says which records these are, and `more` shows what `USAGE` holds, and standard errors.
+    `on` says which records these are, and `more` shows what `USAGE` names, and standard errors.
     """
     printed = find_row("comparison-train", policy)
-    paper: list[Any] = [None] * len(instances)
-    if printed is not None:
-        own = [is_published(item.name, item.content_hash) for item in instances]
-        paper = [
-            printed.cells[x.name][:2] if k else None for x, k in zip(instances, own, strict=True)
-        ]
+    cells = {} if printed is None else printed.cells
+    paper: list[Any] = [
+        cells[x.name][:2] if cells and is_published(x.name, x.content_hash) else None
+        for x in instances
+    ]
     known = [pair for pair in paper if pair is not None]
     every = len(known) == len(paper)
     paper.append(tuple(sum(x) / len(known) for x in zip(*known, strict=True)) if every else None)
     rows = list_figures("policy", trials)
     for row, pair in zip(rows, paper, strict=True):
-        row["paper"], row["paper tardiness"] = pair or (None, None)
-    goal, columns = trials.goal, [Column("record", "instance")]
-    columns += [] if goal.objective == PAPER.objective else [make_value_column(goal)]
-    columns += FIGURES if goal.has_limit else FIGURES[:2]
-    if known:
-        columns.append(Column("paper", "paper makespan", ".1f"))
-        columns.append(Column("paper tardiness", "paper tardiness", ".1f"))
+        row |= {"error": show_error(row)}
+        row |= zip(("paper", "paper_tardiness"), pair or (None, None), strict=True) if known else ()
+    names = "record value makespan_s tardiness_s satisfied_share paper paper_tardiness"
+    columns = choose(f"{names} {USAGE} error" if more else names, rows[0], trials.goal)
     below = ""
     if more:
-        columns += [*list_usage(trials.has_traffic), ERROR]
-        rows = [{**row, "error": show_error(row)} for row in rows]
         over = "standard error of the mean makespan/tardiness over the trials"
         below = f"{explain_usage(trials.has_traffic)}\nerror: {over}; in the last row over the records\n"
     means = f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials"
-    title = f"{means}{describe_share(goal)}"
+    title = f"{means}{describe_share(trials.goal)}"
     return f"{title}\n{render(columns, rows, 'text', rules=[len(rows) - 1])}{below}"

@@ -13,7 +13,7 @@ from acerl_np.commands.shared.inputs import is_bundled
 from acerl_np.problem.bundled import expand_names
 from acerl_np.support import errors
 from acerl_np.support.errors import ConfigError, InputError, describe
-from acerl_np.support.fields import Field, Options, Several, option
+from acerl_np.support.fields import Field, Options, option
 from acerl_np.support.numbers import is_real
 from acerl_np.training.settings import ALONE, BEST, Preset, Settings
 
@@ -31,33 +31,31 @@ def read_share(given: Any) -> float | str:
     return float(share)
 
 
-PRESET = opt.CommandOption(
+PRESET = opt.Argument(
     "--preset NAME",
     "paper: the paper's network and search; best: an index policy for unseen days (default: paper; best on "
     "your own records)",
     Field(get_args(Preset)),
 )
 SETTING = (
-    opt.CommandOption("--set NAME=VALUE", "any setting; may be repeated", opt.EACH),
-    opt.CommandOption(
-        "--settings", "list all settings as a file for --config, and stop", opt.SWITCH
-    ),
-    opt.CommandOption("--config FILE", "settings and options: TOML, JSON, or a run's config.json"),
+    opt.Argument("--set NAME=VALUE", "any setting; may be repeated", opt.EACH),
+    opt.Argument("--settings", "list all settings as a file for --config, and stop", opt.SWITCH),
+    opt.Argument("--config FILE", "settings and options: TOML, JSON, or a run's config.json"),
 )
-HOLD_OUT = opt.CommandOption(
+HOLD_OUT = opt.Argument(
     "--hold-out SHARE",
     "share of the records that only judges, or 'none' (default: of more than 30 own records as many as "
     "nearest's standard error asks for, at most half)",
     read_share,
 )
-FOLDS = opt.CommandOption(
+FOLDS = opt.Argument(
     "--folds N",
     "folds of cross-validation (default: 5 with 5 to 30 own records, fewer if that takes over 2 minutes)",
     Field(int, 2, 1000),
 )
 RUN = (
     opt.SEED_OPTION.but(help=f"{opt.SEED_OPTION.help} (default: 0)", default=None),
-    opt.CommandOption(
+    opt.Argument(
         "--seeds FIRST:LAST",
         "a training for each seed, 0:5 for 0 to 4, in seedN (trials: trials.npz), and summary.csv; continues "
         "what was stopped",
@@ -66,7 +64,7 @@ RUN = (
         help="episodes for each record in tables, 0 for none", kind=Field(int, 0, 1_000_000)
     ),
     *opt.TEAM,
-    opt.CommandOption("--resume RUN.npz", "resume from a checkpoint; other options must match it"),
+    opt.Argument("--resume RUN.npz", "resume from a checkpoint; other options must match it"),
 )
 RESULTS = (
     opt.OUT.but(
@@ -82,7 +80,7 @@ BY_GROUP: opt.Options = {
     opt.OUTPUT: (*RESULTS, opt.REPORT),
     opt.RUNNING: (*RUN, opt.THREADS),
 }
-QUIET = opt.CommandOption("-q/--quiet", "", opt.SWITCH)
+QUIET = opt.Argument("-q/--quiet", "", opt.SWITCH)
 
 OPTIONS = {option.key: option for option in (*opt.list_all(BY_GROUP), QUIET)}
 SHELL = ("config", "force", "report", "resume", "set", "settings")
@@ -129,7 +127,7 @@ class Algorithm:
     command : str
         The words that train it.
     settings : type of Options
-    options : dict of CommandOption
+    options : dict of Argument
         The command's, by their names in files.
     told : str
         Under which name a run's config.json tells the settings.
@@ -140,7 +138,7 @@ class Algorithm:
     name: str
     command: str
     settings: type[Options]
-    options: Mapping[str, opt.CommandOption]
+    options: Mapping[str, opt.Argument]
     told: str = "config"
     facts: tuple[str, ...] = ("preset",)
 
@@ -148,12 +146,12 @@ class Algorithm:
 ACERL = Algorithm("acerl", "acerl-np train", Settings, OPTIONS)
 
 
-def make_setting(name: str, metavar: str) -> opt.CommandOption:
+def make_setting(name: str, metavar: str) -> opt.Argument:
     """Return the option that is another way to write --set."""
     known = {option.key: option for option in (*opt.GOAL, opt.COMMIT)}
     sentence = known[name].help if name in known else Settings.list_fields()[name].help
     usage = f"--{name.replace('_', '-')} {metavar}"
-    return opt.CommandOption(usage, sentence)
+    return opt.Argument(usage, sentence)
 
 
 for _name, (_group, _metavar) in SHOWN.items():
@@ -183,21 +181,6 @@ def show_value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def read_value(field: Field, text: str) -> Any:
-    """Return the value that a text stands for; one that is none of the field's kind as it is."""
-    is_list = isinstance(field, Several) or field.kind is tuple
-    if text.lower() == "none" and (is_list or field.optional):
-        return None if field.optional else ()
-    if field.kind is bool:
-        return {"true": True, "false": False}.get(text.lower(), text)
-    one: Any = field.kind if field.kind in (int, float) else str
-    try:
-        parts = [one(part.strip()) for part in text.split(",") if part.strip()]
-        return tuple(parts) if is_list else one(text)
-    except ValueError:
-        return text
-
-
 def read_settings(texts: Iterable[str], algorithm: Algorithm) -> dict[str, Any]:
     """Return the settings that texts give, NAME=VALUE, each as its field reads it."""
     known = algorithm.settings.list_fields() | RunSettings.list_fields()
@@ -208,7 +191,7 @@ def read_settings(texts: Iterable[str], algorithm: Algorithm) -> dict[str, Any]:
         if not given:
             raise ConfigError(f"--set: read {describe(text)}; expected NAME=VALUE")
         check_known(name, known, algorithm)
-        found[name] = known[name].read(name, read_value(known[name], value.strip()))
+        found[name] = known[name].read(name, opt.read_value(known[name], value.strip()))
     return found
 
 

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+import acerl_np
+from acerl_np.commands.shared.config_files import format_options
 from acerl_np.commands.shared.inputs import (
     is_suite,
     load_instances,
@@ -18,15 +20,17 @@ from acerl_np.commands.shared.inputs import (
     vary_breakdowns,
 )
 from acerl_np.commands.shared.judges import (
+    FILE,
     Judges,
     check_judges,
     check_same,
     part_records,
+    read_held_back,
     read_judges,
     write_judges,
 )
 from acerl_np.commands.shared.judging import show_verdict
-from acerl_np.commands.shared.outputs import declare_run, make_folder, open_results
+from acerl_np.commands.shared.outputs import are_same, declare_outputs, make_folder
 from acerl_np.commands.shared.progress import (
     catch_signals,
     compile_ahead,
@@ -40,16 +44,25 @@ from acerl_np.commands.shared.tables import list_figures, summarise
 from acerl_np.commands.shared.teams import open_team
 from acerl_np.commands.shared.train_options import ACERL, Algorithm, fill_settings, find_preset
 from acerl_np.evaluation.seeds import SeedTask
+from acerl_np.evaluation.trials import Playing, play_policy
+from acerl_np.pictures.runs import read_config
 from acerl_np.problem.goal import PAPER, SHIFT, Goal
-from acerl_np.support.errors import InputError, WorkerError
+from acerl_np.problem.instance import Instance, are_shifts
+from acerl_np.problem.interface import are_never_the_same
+from acerl_np.support import files
+from acerl_np.support.errors import AcerlError, InputError, WorkerError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.log import LOG
 from acerl_np.support.report import render_data
+from acerl_np.support.team import Team
+from acerl_np.support.workers import count_cores
+from acerl_np.training import acerl
 
-if TYPE_CHECKING:
-    from acerl_np.evaluation.trials import Playing
-    from acerl_np.problem.instance import Instance
-    from acerl_np.support.team import Team
+RUN_FILES = (
+    *("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv", "curves.png"),
+    *("results.csv", "held-back.npz"),
+)
+"""What a training leaves in its folder."""
 
 
 class Learner:
@@ -94,8 +107,6 @@ class Learner:
 
     def say_objective(self, goal: Goal, instances: Sequence[Instance]) -> None:
         """Say which objective shifts are trained for, and how to choose another."""
-        from acerl_np.problem.instance import are_shifts
-
         if "objective" in self.settings or not are_shifts(instances):
             return
         sizes = [item.n_tasks for item in instances]
@@ -108,8 +119,6 @@ class Learner:
 
     def prepare(self, seed: int) -> tuple[list[Instance], Judges, Any]:
         """Return training records, what judges, and the settings of the training; say what was chosen."""
-        from acerl_np.problem.interface import are_never_the_same
-
         training = self.records or load_instances(self.named, "dmh-train")
         config: Any = fill_settings(self.options, self.settings)
         options, goal = {**self.options, "seed": seed}, config.resolve(training).goal
@@ -125,9 +134,6 @@ class Learner:
 
     def begin(self, team: Team | None) -> tuple[Any, Judges]:
         """Return a trainer, new or resumed, and what judges it."""
-        from acerl_np.pictures.runs import read_config
-        from acerl_np.training import acerl
-
         options, settings = self.options, self.settings
         path, seed = options["resume"], options["seed"] or 0
         own: dict[str, Any] = {"threads": options["threads"], "executor": team}
@@ -197,8 +203,6 @@ class Learner:
 
     def make_playing(self, trainer: Any) -> Playing:
         """Return how what was trained is played."""
-        from acerl_np.evaluation.trials import Playing
-
         how = {"goal": trainer.goal, "threads": self.options["threads"]}
         horizon = getattr(self.find_settings(trainer), "horizon", None)
         return Playing(self.options["trials"], trainer.seed, horizon=horizon, **how)
@@ -250,8 +254,6 @@ def run_learner(learner: Learner) -> int:
     """Train what is asked for; return the exit status."""
     options = learner.options
     if options["settings"]:
-        from acerl_np.commands.shared.config_files import format_options
-
         print(format_options(options, learner.settings, learner.algorithm))
         return 0
     if options["seeds"] is not None:
@@ -265,8 +267,6 @@ def run_learner(learner: Learner) -> int:
 
 def train_several(learner: Learner) -> int:
     """Train with every seed that is asked for; return the exit status."""
-    from acerl_np.support.workers import count_cores
-
     options = learner.options
     for name in ("resume", "folds", "report"):
         if options[name]:
@@ -326,8 +326,6 @@ def show_results(
     learner: Learner, trainer: Any, judges: Judges, folder: Path, team: Team | None
 ) -> None:
     """Play with what was trained, print the tables and keep their figures."""
-    from acerl_np.evaluation.trials import play_policy
-
     options, playing = learner.options, learner.make_playing(trainer)
     trials = play_policy(trainer.policy, trainer.instances, playing)
     judged = judges.on != "nothing"
@@ -351,8 +349,6 @@ def go_on(learner: Learner, folder: Path) -> str:
 
 def write_config(path: Path, learner: Learner, trainer: Any, judges: Judges) -> None:
     """Write every option of the run as JSON."""
-    import acerl_np
-
     named = {instance.name: instance.content_hash for instance in trainer.instances}
     data = {"acerl_np": acerl_np.__version__, "seed": trainer.seed, "instances": named}
     data |= learner.describe(trainer, judges)
@@ -420,3 +416,51 @@ def train_on(learner: Learner, trainer: Any, folder: Path, team: Team | None) ->
             remove_picture(folder)
             raise WorkerError(f"{failure}; {go_on(learner, folder)}") from failure
         return None if trainer.done else caught()
+
+
+# Its folder
+
+
+@contextmanager
+def open_results(arguments: argparse.Namespace, name: str) -> Iterator[Path]:
+    """Make the folder of a training's results if need be, and hold it for this run alone.
+
+    Without `out` it is that of the checkpoint `resume`, or a new one below runs/ with this name.
+    """
+    out, resume = arguments.out, arguments.resume
+    if out is None and resume is None:
+        folder = make_folder(Path("runs") / name, new=True)
+    else:
+        folder = make_folder(Path(resume).parent if out is None else out)
+    with files.claim_folder(folder):
+        declare_run(arguments)
+        yield folder
+
+
+def declare_run(arguments: argparse.Namespace) -> None:
+    """Refuse the folder of a training if it holds another run; a resumed one goes on in its own."""
+    out, resume = arguments.out, arguments.resume
+    declare_outputs(arguments, [arguments.report], option="--report")
+    if out is None and resume is None:
+        return
+    folder = Path(resume).parent if out is None else Path(out)
+    if resume is None or not are_same(resume, str(folder / "run.npz")):
+        force = bool(arguments.force) or is_killed_start(folder)
+        declare_outputs(arguments, [folder / x for x in RUN_FILES], folder=folder, force=force)
+
+
+def is_killed_start(folder: Path) -> bool:
+    """Whether all that a folder holds is what a training writes before its first checkpoint.
+
+    That is config.json, and the held-back records that it names: nothing was trained there.
+    """
+    try:
+        names = {x.name for x in folder.iterdir() if not files.TEMPORARY.fullmatch(x.name)}
+        facts = read_config(folder)
+        # The folder of --seeds has a config.json with "seeds", and of a study none of these.
+        if not names <= {"config.json", FILE} or not {"acerl_np", "seed"} <= facts.keys():
+            return False
+        held_back = read_held_back(folder / FILE) if FILE in names else []
+    except (AcerlError, OSError, ValueError):
+        return False
+    return not held_back or {x.name: x.content_hash for x in held_back} == facts.get("held_back")
