@@ -11,6 +11,7 @@ import numpy as np
 
 from acerl_np.kernels.core import state as S
 from acerl_np.kernels.core.random import ACTION, derive_key
+from acerl_np.kernels.dispatching import deciders
 from acerl_np.kernels.dispatching.observation import allocate_view, write_view
 from acerl_np.kernels.rollout import futures as F
 from acerl_np.kernels.rollout import live as kernels
@@ -136,6 +137,7 @@ class LiveDecider:
         derive_key(seed, ACTION, 0, 0, self._key)
         self._prepared_for: S.Problem | None = None
         self._decider: Any = None
+        self._moment, self._moments = 0, list[np.ndarray]()
         self._shown = base if isinstance(base, Policy | OwnPolicy) else None
         self.rules = choices.PAPER_RULES if self._shown is None else self._shown.rules
         history = policy.history if isinstance(policy, Lookahead) else ()
@@ -207,17 +209,25 @@ class LiveDecider:
         slots = interface.POOL if own is None else interface.Slots(own.slots, own.task_ids)
         return LiveScene(board, slots, self.rules, now)
 
-    def decide(self, board: Board, decisions: int, now: float) -> Decision:
-        """Return the next decision, after so many others, at `now`, s."""
+    def decide(self, board: Board, decisions: int, now: float, goes_on: bool = False) -> Decision:
+        """Return the next decision, after so many others, at `now`, s.
+
+        `goes_on`: since the last one nothing has happened but that it was carried out.
+        """
         if isinstance(self.policy, OwnPolicy):
             return self._ask(self.policy, board, now)
         if self._prepared_for is not board.problem:
             self._prepared_for = board.problem
             player = RulePolicy(self.policy) if isinstance(self.policy, str) else self.policy
             self._decider = player.prepare(board.problem, [board.layout], self.greedy)[1]()
+            self._moments = deciders.list_moments(self._decider)
         if isinstance(self._decider, F.Ahead):
             self.tell(board, now)
             return self._look_ahead(self._decider, board, decisions, now)
+        if not goes_on:
+            self._moment += 1
+            for moment in self._moments:
+                moment[0] = self._moment
         clock = self._clock(board, now)
         v, position, rule = kernels.decide_live(*clock, self._decider, self._key, decisions)
         own = getattr(self.policy, "name", "index")

@@ -77,12 +77,13 @@ def is_opened(desk: Desk, decider: LiveDecider, now: float) -> bool:
 
 def give_waiting(desk: Desk, decider: LiveDecider, now: float, orders: list[Order]) -> None:
     """Give waiting tasks as long as a free vehicle may carry one."""
-    floor = desk.floor
+    floor, goes_on = desk.floor, False
     while floor.pool and (floor.n_ready or floor.has_auxiliary):
-        found = decider.decide(floor, desk.orders.decisions, now)
+        found = decider.decide(floor, desk.orders.decisions, now, goes_on)
         if found.vehicle < 0:
             return
         orders.append(desk.assign(now, found, decider.explain(floor, found, now)))
+        goes_on = floor.layout.traffic is None  # else others may have to drive around it
 
 
 def give_anew(desk: Desk, decider: LiveDecider, now: float, orders: list[Order]) -> None:

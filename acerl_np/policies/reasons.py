@@ -68,10 +68,10 @@ def explain_choice(
         return Reason(name, "value", _best_with(found, v, task, name, sign=1.0))
     if isinstance(decider, D.BaselineDecider):
         n_vehicles = problem.instance["n_vehicles"][state.episode["instance"][b]]
-        value = decider.value[:n_vehicles, : state.episode["pool_size"][b]]
-        vehicles, positions = np.nonzero(np.isfinite(value))
-        tasks = state.pool[b, positions]
-        found = _list_pairs(name, vehicles, tasks, value[vehicles, positions])
+        tasks = state.pool[b, : state.episode["pool_size"][b]]
+        vehicles, positions = np.nonzero(np.isfinite(decider.value[:n_vehicles, tasks]))
+        tasks = tasks[positions]
+        found = _list_pairs(name, vehicles, tasks, decider.value[vehicles, tasks])
         return Reason(name, COMPARED[name], _best_with(found, v, task, name, sign=1.0))
     if isinstance(decider, D.NetworkDecider):
         found = _list_actions(decider, problem, state, b)

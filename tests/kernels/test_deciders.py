@@ -1,6 +1,7 @@
 """Rules, plans, networks and what users write behind `decide`: as the slow simulator chooses by hand."""
 
 import inspect
+import itertools
 import math
 
 import full
@@ -17,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 from worlds import World, floors, make_task, straight_floor, worlds
 
 from acerl_np import Floor, IndexPolicy, Simulator
-from acerl_np.kernels.core.matching import allocate_matching, match_rows
+from acerl_np.kernels.core.matching import allocate_matching, match_rows, settle_ties
 from acerl_np.kernels.dispatching import deciders
 from acerl_np.kernels.dispatching.baselines import NO_PAIR
 from acerl_np.kernels.dispatching.drawn import MIX, RANDOM
@@ -153,6 +154,20 @@ def test_rows_are_matched_at_the_least_cost(n_rows, more, size, seed):
     assert sorted(row_of[row_of >= 0]) == list(range(n_rows))
     own = cost[row_of[row_of >= 0], np.flatnonzero(row_of >= 0)]
     assert own.sum() == cost[linear_sum_assignment(cost)].sum()
+
+
+@given(st.integers(1, 5), st.integers(0, 2), st.sampled_from([2, 4]), st.integers(0, 2**32 - 1))
+def test_ties_between_matchings_are_settled_by_the_costs_alone(n_rows, more, size, seed):
+    rng = np.random.default_rng(seed)
+    cost = rng.integers(0, size, (n_rows, n_rows + more))
+    matching = allocate_matching(*cost.shape)
+    matching.cost[:] = cost
+    match_rows(*cost.shape, matching)
+    settle_ties(*cost.shape, matching)
+    every = itertools.permutations(range(n_rows + more), n_rows)
+    expected = min(every, key=lambda columns: (cost[range(n_rows), columns].sum(), columns))
+    assert [matching.row_of[c] for c in expected] == list(range(n_rows))
+    assert (matching.row_of < 0).sum() == more
 
 
 @pytest.mark.parametrize("agents", [1, 2])

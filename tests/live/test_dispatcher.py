@@ -1,10 +1,13 @@
 """The live dispatcher: fed with an episode's events it sees and decides what the simulator does."""
 
 import copy
+import itertools
 from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from live_events import EventLog, quiet
 from machine import JIT
 from plain_policies import Asking, Nearest, first_legal
@@ -16,6 +19,8 @@ from acerl_np.kernels.core.random import EVALUATION, derive_key
 from acerl_np.live import events as E
 from acerl_np.policies.rules import PAIRING, RULES
 from acerl_np.support.errors import EventError, InputError, PolicyError
+
+keys, RANKS = st.integers(0, 2**32 - 1), st.sampled_from([1, 3])
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +240,7 @@ def test_any_number_of_tasks_waits(policy):
 def test_what_makes_no_dispatcher_is_refused(policy):
     data = load_layout("dmh").to_dict()
     two = Layout.from_dict({**data, "vehicles": data["vehicles"][:2]})
-    for given, kind, message in (
+    for told, kind, message in (
         (("dmh", "nonsense"), PolicyError, "unknown"),
         (
             ("dmh", "Static"),
@@ -248,6 +253,41 @@ def test_what_makes_no_dispatcher_is_refused(policy):
         ((two, policy), PolicyError, "2 vehicles; this policy was trained for 3"),
     ):
         with pytest.raises(kind, match=message):
-            Dispatcher(*given)
+            Dispatcher(*told)
     with pytest.raises(InputError, match="seed: read -1"):
         Dispatcher("dmh", "edd", seed=-1)
+
+
+@pytest.mark.parametrize("policy", [*PAIRING, "general"])
+@settings(max_examples=25 if JIT else 2)
+@given(st.integers(1, 60) | st.just(45), st.sampled_from([9, 45, 70]), st.booleans(), RANKS, keys)
+def test_a_moment_is_decided_as_if_each_decision_were_alone(policy, n, n_tasks, limits, ranks, key):
+    """What is kept from decision to decision changes none; on a grid many are equal."""
+    rng, places = np.random.default_rng(key), [(x, y) for y in range(4) for x in range(4)]
+    sites = tuple(acerl_np.Site(f"s{k}", *place) for k, place in enumerate(places))
+    edges = tuple(
+        acerl_np.Edge(a.id, b.id, 9.0 + rng.integers(2))
+        for a, b in itertools.combinations(sites, 2)
+        if abs(a.x - b.x) + abs(a.y - b.y) == 1
+    )
+    capacity = rng.integers(3, size=n) * limits
+    fleet = tuple(
+        acerl_np.Vehicle(f"v{v}", f"s{rng.integers(16)}", 1.0, float(capacity[v])) for v in range(n)
+    )
+    tasks, most, made = [], rng.integers(50, 2000), []
+    for k in range(n_tasks):
+        ends, due = (f"s{rng.integers(8)}", f"s{rng.integers(8, 16)}"), rng.integers(10, 10 + most)
+        more = {"demand": float(rng.integers(3)), "priority": float(rng.integers(ranks))}
+        tasks.append(E.TaskArrived(float(k // 8), f"t{k}", *ends, float(due), **more))
+    for keeps in (True, False):
+        dispatcher = Dispatcher(Layout("grid", sites, edges, fleet), policy, explain=True)
+        if not keeps:
+            choose = dispatcher._decider.decide
+            dispatcher._decider.decide = lambda *told, choose=choose: choose(*told[:3])
+        for task in tasks:
+            dispatcher.feed(task)
+        orders = dispatcher.decide(30.0)
+        for order in orders[:2]:
+            dispatcher.feed(E.VehicleIdle(90.0, order.vehicle, tasks[int(order.task[1:])].delivery))
+        made.append(orders + dispatcher.decide(100.0))
+    assert made[0] == made[1]

@@ -45,9 +45,9 @@ class Plant(full.Episode):
         self.dispatcher, self._decide = dispatcher, dispatcher._decider.decide
         dispatcher._decider.decide = self._watch
 
-    def _watch(self, board, decisions, now):
+    def _watch(self, board, decisions, now, goes_on=False):
         """Note every pair that is chosen, also one that leaves a task with its vehicle."""
-        found = self._decide(board, decisions, now)
+        found = self._decide(board, decisions, now, goes_on)
         if found.vehicle >= 0:
             rows = {task.row: name for name, task in board.tasks.items()}
             self.decided.append((found.vehicle, rows[board.state.pool[0, found.position]]))

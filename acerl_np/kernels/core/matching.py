@@ -20,7 +20,7 @@ class Matching(NamedTuple):
     cost : ndarray(int64, (R, C)), R <= C; whole numbers, so that no rounding decides between equals
     row_of : ndarray(int64, (C,)), the row that each column is given to, -1 for none
     row_price : ndarray(int64, (R,)); column_price, length : ndarray(int64, (C,))
-    came_from : ndarray(int64, (C,)); reached : ndarray(bool, (C,))
+    came_from, queue : ndarray(int64, (C,)); reached : ndarray(bool, (C,))
     """
 
     cost: np.ndarray
@@ -29,6 +29,7 @@ class Matching(NamedTuple):
     column_price: np.ndarray
     length: np.ndarray
     came_from: np.ndarray
+    queue: np.ndarray
     reached: np.ndarray
 
 
@@ -41,6 +42,7 @@ def allocate_matching(n_rows: int, n_columns: int) -> Matching:
         column_price=np.empty(n_columns, np.int64),
         length=np.empty(n_columns, np.int64),
         came_from=np.empty(n_columns, np.int64),
+        queue=np.empty(n_columns, np.int64),
         reached=np.empty(n_columns, np.bool_),
     )
 
@@ -91,3 +93,58 @@ def match_rows(n_rows, n_columns, own):
             own.row_of[column] = own.row_of[own.came_from[column]]
             column = own.came_from[column]
         own.row_of[column] = entering
+
+
+@kernel
+def settle_ties(n_rows, n_columns, own):
+    """Of all matchings of the same sum take the one whose rows, in order, have the first columns.
+
+    Without one of its pairs it is what would be found of the others. Call it after `match_rows`; `cost` is
+    lost.
+    """
+    # A matching is the cheapest if all its prices are paid. Of each row the columns that these allow.
+    for row in range(n_rows):
+        n = 0
+        for c in range(n_columns):
+            if own.cost[row, c] == own.row_price[row] + own.column_price[c]:
+                own.cost[row, n] = c
+                n += 1
+        own.row_price[row] = n
+    for c in range(n_columns):
+        if own.row_of[c] >= 0:
+            own.length[own.row_of[c]] = c
+    for row in range(n_rows):
+        for c in range(n_columns):
+            own.reached[c] = False
+        for n in range(own.row_price[row]):
+            if own.cost[row, n] >= own.length[row] or move_row(row, own.cost[row, n], own):
+                break
+
+
+@kernel
+def move_row(row, column, own):
+    """Give a row a column that prices allow, if only later rows move for that; return whether they can."""
+    held, n, size = own.length[row], 0, 0
+    if not own.reached[column]:
+        own.reached[column], own.came_from[column], own.queue[0], size = True, -1, column, 1
+    while n < size:
+        column = own.queue[n]
+        owner = own.row_of[column]
+        n += 1
+        # A column that is left must be free of charge.
+        if column == held or (owner < 0 and own.column_price[held] == 0):
+            own.row_of[held] = -1
+            while own.came_from[column] >= 0:
+                before = own.came_from[column]
+                own.row_of[column] = own.row_of[before]
+                own.length[own.row_of[column]] = column
+                column = before
+            own.row_of[column], own.length[row] = row, column
+            return True
+        for k in range(own.row_price[owner] if owner > row else 0):
+            following = own.cost[owner, k]
+            if not own.reached[following]:
+                own.reached[following], own.came_from[following] = True, column
+                own.queue[size] = following
+                size += 1
+    return False

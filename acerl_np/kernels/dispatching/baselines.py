@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.core import state as S
-from acerl_np.kernels.core.matching import match_rows
+from acerl_np.kernels.core.matching import match_rows, settle_ties
 from acerl_np.kernels.dispatching import drawn
 from acerl_np.kernels.episode import auxiliary
 from acerl_np.kernels.motion import energy, offers, ways
@@ -29,6 +29,12 @@ LEAST_TIME = 4.0
 
 WAITING_WEIGHT = 0.3
 """s of approach that ASSIGNMENT gives for each second that a task has waited."""
+
+BEST, PLACE, MOMENT = range(3)
+"""Rows of what a decider keeps in a moment."""
+
+MOST_ANEW = 32
+"""Pairs up to which ASSIGNMENT leaves ties to the order of its search; of more it settles them."""
 
 NO_PAIR = np.int64(2**50)
 """ms, in place of the cost of a pair that cannot be: more than all others together."""
@@ -73,30 +79,61 @@ def is_overdue(problem, state, b, task, guard):
 
 
 @inner_kernel
+def find_place(state, b, task):
+    """Return the position of a task in the pool, -1 if it does not wait."""
+    for k in range(state.episode[b].pool_size):
+        if state.pool[b, k] == task:
+            return np.int64(k)
+    return np.int64(-1)
+
+
+@inner_kernel
 def compare_pairs(problem, state, b, decider, rule, guard):
     """Write the value of each pair; return vehicle and pool position of the best, by `rate_pair`.
 
     The first of equals by vehicle, then by place in the pool; -1 twice without a pair. OVERDUE compares the
-    tasks that `is_overdue` finds.
+    tasks that `is_overdue` finds. Where a moment goes on, only vehicles whose best task is gone are compared
+    anew.
     """
-    i = state.episode[b].instance
-    scarce = offers.count_free(problem, state, b) < state.episode[b].pool_size
+    i, size = state.episode[b].instance, state.episode[b].pool_size
+    moment = decider.kept[MOMENT, 0]
+    keeps = moment > 0 and rule == decider.rule
+    goes_on = keeps and decider.kept[MOMENT, 1] == moment
+    decider.kept[MOMENT, 1] = moment if keeps else 0
+    scarce = offers.count_free(problem, state, b) < size
     best_v, best_k = np.int64(-1), np.int64(-1)
     best = (np.inf, np.inf, np.inf, np.inf, np.inf)
+    for k in range(size if goes_on else 0):
+        decider.kept[PLACE, state.pool[b, k]] = k
     for v in range(problem.instance[i].n_vehicles):
         free = offers.is_free(state, b, v)
+        first, last = np.int64(0), size
+        if goes_on:
+            kept = decider.kept[BEST, v]
+            if kept < 0:
+                continue
+            k = decider.kept[PLACE, kept]
+            if free and k < size and state.pool[b, k] == kept:
+                first, last = k, k + 1
         priority = offers.find_priority(problem, state, b, v) if free else 0.0
-        for k in range(state.episode[b].pool_size):
+        own_k, own_best = np.int64(-1), best
+        if keeps:
+            own_best = (np.inf, np.inf, np.inf, np.inf, np.inf)
+        for k in range(first, last):
             task = state.pool[b, k]
-            decider.value[v, k] = np.inf
+            decider.value[v, task] = np.inf
             if not free or not offers.is_offered(problem, state, b, v, task, priority):
                 continue
             if rule == OVERDUE and not is_overdue(problem, state, b, task, guard):
                 continue
             value, own = rate_pair(problem, state, b, rule, scarce, v, k, task)
-            decider.value[v, k] = value
-            if own < best:
-                best_v, best_k, best = np.int64(v), np.int64(k), own
+            decider.value[v, task] = value
+            if own < own_best:
+                own_k, own_best = np.int64(k), own
+        if keeps:
+            decider.kept[BEST, v] = state.pool[b, own_k] if own_k >= 0 else -1
+        if own_k >= 0 and (not keeps or own_best < best):
+            best_v, best_k, best = np.int64(v), own_k, own_best
     return best_v, best_k
 
 
@@ -114,7 +151,7 @@ def add_later(problem, state, b, decider):
         highest = -np.inf
         for k in range(size):
             task = state.pool[b, k]
-            decider.value[v, k] = np.inf
+            decider.value[v, task] = np.inf
             takes = S.may_carry(problem, i, v, task)
             if takes and energy.has_battery(problem, state, b, v):
                 level = energy.find_level(problem, state, b, v, end)
@@ -124,11 +161,12 @@ def add_later(problem, state, b, decider):
                 way = ways.time_way(problem, state, b, v, site, pickup)
                 waited = np.float64(now) - state.waiting_since[b, task]
                 seconds = np.float64(end - now) + way
-                decider.value[v, k] = S.round_sum(seconds - WAITING_WEIGHT * waited)
+                decider.value[v, task] = S.round_sum(seconds - WAITING_WEIGHT * waited)
                 highest = max(highest, problem.record[i, task].priority)
         for k in range(size):
-            if problem.record[i, state.pool[b, k]].priority < highest:
-                decider.value[v, k] = np.inf
+            task = state.pool[b, k]
+            if problem.record[i, task].priority < highest:
+                decider.value[v, task] = np.inf
 
 
 @kernel
@@ -137,38 +175,57 @@ def choose_assigned(problem, state, b, decider):
 
     The assignment has as many pairs as can be, and of those the least sum of values, in whole milliseconds.
     Where tasks may change hands, vehicles with a task are partners, too: what they shall take waits for them.
-    Without the pair it is still the best of the others, so a next decision at the same time goes on with
-    it, or with one of the same sum.
+    Without the pair it is still the best of the others. Of more than `MOST_ANEW` pairs also those of the
+    same sum are told apart so, and it serves the moment.
     """
-    n_vehicles = problem.instance[state.episode[b].instance].n_vehicles
-    n_waiting = state.episode[b].pool_size
+    i, n_waiting = state.episode[b].instance, state.episode[b].pool_size
+    n_vehicles, n_free = problem.instance[i].n_vehicles, offers.count_free(problem, state, b)
+    settles = min(n_free, n_waiting) > MOST_ANEW
+    meant, moment = decider.kept[BEST], decider.kept[MOMENT]
+    if settles and moment[1] == moment[0] > 0:
+        for v in range(n_vehicles):
+            if meant[v] >= 0 and offers.is_free(state, b, v):
+                return np.int64(v), find_place(state, b, meant[v])
+            if meant[v] >= 0:  # it is gone
+                meant[v], decider.value[v] = -1, np.inf
+        return np.int64(-1), np.int64(-1)
+    compare_pairs(problem, state, b, decider, ASSIGNMENT, np.inf)
+    if problem.instance[i].max_changes >= 0:
+        add_later(problem, state, b, decider)
     matching, n = decider.matching, 0
     for v in range(n_vehicles):
+        takes_part = settles and offers.is_free(state, b, v)
         for k in range(n_waiting):
-            if decider.value[v, k] < np.inf:
-                decider.vehicle[n] = v
-                n += 1
-                break
+            takes_part = takes_part or decider.value[v, state.pool[b, k]] < np.inf
+        if takes_part:
+            decider.vehicle[n] = v
+            n += 1
+        meant[v] = -1
     by_vehicle = n <= n_waiting
     for j in range(n):
         for k in range(n_waiting):
-            value, cost = decider.value[decider.vehicle[j], k], NO_PAIR
+            value, cost = decider.value[decider.vehicle[j], state.pool[b, k]], NO_PAIR
             if value < np.inf:
                 cost = np.int64(np.floor(1e3 * value + 0.5))
             if by_vehicle:
                 matching.cost[j, k] = cost
             else:
                 matching.cost[k, j] = cost
-    n_columns = max(n, n_waiting)
-    match_rows(min(n, n_waiting), n_columns, matching)
+    n_rows, n_columns = min(n, n_waiting), max(n, n_waiting)
+    match_rows(n_rows, n_columns, matching)
+    if settles:
+        settle_ties(n_rows, n_columns, matching)
     first, position = np.int64(n), np.int64(-1)
     for c in range(n_columns):
         row = matching.row_of[c]
-        if row < 0 or matching.cost[row, c] == NO_PAIR:
-            continue
         own, place = (row, np.int64(c)) if by_vehicle else (np.int64(c), row)
+        if row < 0 or decider.value[decider.vehicle[own], state.pool[b, place]] == np.inf:
+            continue
+        meant[decider.vehicle[own]] = state.pool[b, place]
         if own < first and offers.is_free(state, b, decider.vehicle[own]):
             first, position = own, place
+    # Of others the tasks that are offered may change as the most urgent one is taken.
+    moment[1] = 0 if problem.instance[i].has_priorities else moment[0]
     if position < 0:
         return np.int64(-1), position
     return decider.vehicle[first], position
@@ -177,11 +234,10 @@ def choose_assigned(problem, state, b, decider):
 @inner_kernel
 def choose_by_baseline(problem, state, b, decider):
     """Return what `deciders.decide` returns, by a baseline; `decider.value` then holds what it compared."""
-    v, k = compare_pairs(problem, state, b, decider, decider.rule, np.inf)
     if decider.rule == ASSIGNMENT:
-        if problem.instance[state.episode[b].instance].max_changes >= 0:
-            add_later(problem, state, b, decider)
         v, k = choose_assigned(problem, state, b, decider)
+    else:
+        v, k = compare_pairs(problem, state, b, decider, decider.rule, np.inf)
     return v, k, np.int64(decider.rule if v >= 0 else -1)
 
 

@@ -47,15 +47,20 @@ class BaselineDecider(NamedTuple):
     Attributes
     ----------
     rule : int
-    value : ndarray(float64, (V, M)), what the rule compares first of each pair of a vehicle and a place in
-        the pool, inf for pairs that cannot be
+    value : ndarray(float64, (V, M)), what the rule compares first of each pair of a vehicle and a waiting
+        task, inf for pairs that cannot be
     vehicle : ndarray(int64, (V,)); matching : Matching
+    kept : ndarray(int64, (3, max(V, M, 2)))
+        BEST : the task that each free vehicle would take, -1 for none
+        PLACE : positions of waiting tasks in the pool
+        MOMENT : see `list_moments`: the present one, and that of BEST
     """
 
     rule: int
     value: np.ndarray
     vehicle: np.ndarray
     matching: Matching
+    kept: np.ndarray
 
 
 class IndexDecider(NamedTuple):
@@ -139,7 +144,19 @@ def make_baseline_decider(rule: int, problem: S.Problem) -> BaselineDecider:
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
     sizes = sorted((n_vehicles, n_tasks)) if rule == baselines.ASSIGNMENT else (0, 0)
     value, vehicle = np.empty((n_vehicles, n_tasks)), np.empty(n_vehicles, np.int64)
-    return BaselineDecider(rule, value, vehicle, allocate_matching(*sizes))
+    kept = np.zeros((3, max(n_vehicles, n_tasks, 2)), np.int64)
+    return BaselineDecider(rule, value, vehicle, allocate_matching(*sizes), kept)
+
+
+def list_moments(decider: Any) -> list[np.ndarray]:
+    """Return where a decider is told, in place 0, which moment it decides in, from 1 on.
+
+    Between the decisions of a moment nothing changes but that each is carried out. 0: a decision is one of
+    its own. In place 1 stands the moment of what is kept.
+    """
+    if isinstance(decider, IndexDecider):
+        return [decider.pairs.rollout.moment, *list_moments(decider.fallback)]
+    return [decider.kept[baselines.MOMENT]] if isinstance(decider, BaselineDecider) else []
 
 
 def allocate_networks(

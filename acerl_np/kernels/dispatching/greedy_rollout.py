@@ -69,6 +69,14 @@ class GreedyRollout(NamedTuple):
         EMPTY : s without a load
         IMBALANCE : s between the first and the last vehicle
     lead, least : ndarray(float64, (max(V, M),)), see `keep_least`, of each waiting task or of each vehicle
+    nearest : ndarray(int64, (M,)), the free vehicle that has the least key for each task, -1 for none
+    nearest_key : ndarray(float64, (M,)), that key
+    wanted : ndarray(int64, (V,)), the task, of those looked at, that has the least key for each vehicle
+    wanted_key : ndarray(float64, (V,)), that key
+    was_free : ndarray(bool, (V,)), whether the vehicle was free then
+    anew : ndarray(int64, (M,)), tasks that are rated anew
+    seen : ndarray(int64, (M,)), the last look at each task; looks : ndarray(int64, (1,)), their number
+    moment : ndarray(int64, (2,)), see `deciders.list_moments`: the present one, and that of the last six
     """
 
     n: np.ndarray
@@ -103,6 +111,15 @@ class GreedyRollout(NamedTuple):
     result: np.ndarray
     lead: np.ndarray
     least: np.ndarray
+    nearest: np.ndarray
+    nearest_key: np.ndarray
+    wanted: np.ndarray
+    wanted_key: np.ndarray
+    was_free: np.ndarray
+    anew: np.ndarray
+    seen: np.ndarray
+    looks: np.ndarray
+    moment: np.ndarray
 
 
 def allocate_rollout(n_vehicles: int, n_tasks: int) -> GreedyRollout:
@@ -111,14 +128,17 @@ def allocate_rollout(n_vehicles: int, n_tasks: int) -> GreedyRollout:
     largest = max(n_vehicles, n_tasks)
     whole = {"n": 2, "position": k, "vehicle": w, "pickup": k, "delivery": k, "left": k}
     whole |= dict.fromkeys(("first", "site", "row", "best"), w)
+    whole |= dict.fromkeys(("nearest", "anew", "seen"), n_tasks)
+    whole |= {"wanted": n_vehicles, "looks": 1, "moment": 2}
     real: dict[str, int | tuple[int, ...]] = dict.fromkeys(("due", "ready", "weight", "urgent"), k)
     real |= dict.fromkeys(("free", "halt", "back", "pace", "slowdown"), w)
     real |= dict.fromkeys(("first_key", "rest", "bound"), w)
     real |= dict.fromkeys(("reach", "loaded", "offset"), (w, k))
     real |= {"end": (2, w, k), "key": (2, w, k), "most_slack": 1, "result": N_RESULTS}
-    real |= {"lead": largest, "least": largest}
+    real |= {"lead": largest, "least": largest, "nearest_key": n_tasks, "wanted_key": n_vehicles}
     return GreedyRollout(
         is_done=np.empty(k, np.bool_),
+        was_free=np.zeros(n_vehicles, np.bool_),
         **{name: np.zeros(n, np.int64) for name, n in whole.items()},
         **{name: np.zeros(shape) for name, shape in real.items()},
     )
@@ -246,41 +266,70 @@ def rate_task(problem, state, b, v, free, site, task, urgent):
 
 
 @inner_kernel
-def keep_tasks(problem, state, b, own):
-    """List the waiting tasks of the highest priority and least key for one of the idle vehicles."""
+def keep_tasks(problem, state, b, own, goes_on):
+    """List the waiting tasks of the highest priority and least key for one of the idle vehicles.
+
+    Where a moment goes on, only tasks whose nearest vehicle is gone are rated anew.
+    """
     i = state.episode[b].instance
     size = state.episode[b].pool_size
     if size > MOST_TASKS:
+        n_anew = 0
         for k in range(size):
-            own.lead[k], own.least[k] = -np.inf, np.inf
-        for v in range(problem.instance[i].n_vehicles):
+            task = state.pool[b, k]
+            v = own.nearest[task]
+            if not goes_on or (v >= 0 and not offers.is_free(state, b, v)):
+                own.nearest[task], own.nearest_key[task] = -1, np.inf
+                own.anew[n_anew] = task
+                n_anew += 1
+        for v in range(problem.instance[i].n_vehicles if n_anew > 0 else 0):
             if not offers.is_free(state, b, v):
                 continue
-            for k in range(size):
-                task = state.pool[b, k]
+            for task in own.anew[:n_anew]:
                 if S.may_carry(problem, i, v, task):
                     key = rate_task(problem, state, b, v, 0.0, np.int64(-1), task, 0.0)
-                    if key < own.least[k]:  # not where no way leads
-                        own.least[k] = key
-                        own.lead[k] = problem.record[i, task].priority
+                    if key < own.nearest_key[task]:  # not where no way leads
+                        own.nearest[task], own.nearest_key[task] = v, key
+        for k in range(size):
+            task = state.pool[b, k]
+            own.least[k] = own.nearest_key[task]
+            own.lead[k] = problem.record[i, task].priority if own.nearest[task] >= 0 else -np.inf
     own.n[0] = keep_least(own.lead, own.least, size, MOST_TASKS, own.position)
 
 
 @inner_kernel
-def keep_vehicles(problem, state, b, planned_breakdowns, own):
-    """List the vehicles of least key for one of the tasks that are kept, the idle ones first."""
+def keep_vehicles(problem, state, b, planned_breakdowns, own, goes_on):
+    """List the vehicles of least key for one of the tasks that are kept, the idle ones first.
+
+    Where a moment goes on, a vehicle is rated anew once its task is not kept any more, and for new ones.
+    """
     i = state.episode[b].instance
     n_vehicles = problem.instance[i].n_vehicles
     if n_vehicles > MOST_VEHICLES:
+        look = own.looks[0]
+        own.looks[0] = look + 1
+        for k in range(own.n[0]):
+            task = state.pool[b, own.position[k]]
+            own.left[k] = own.seen[task]  # whether it was kept the last time
+            own.seen[task] = look + 1
         for v in range(n_vehicles):
-            own.least[v] = np.inf
+            is_free = offers.is_free(state, b, v)
+            wanted = own.wanted[v]
+            stays = goes_on and own.was_free[v] == is_free
+            stays = stays and (wanted < 0 or own.seen[wanted] == look + 1)
+            if not stays:
+                own.wanted[v], own.wanted_key[v], own.was_free[v] = -1, np.inf, is_free
             free, site = find_free(problem, state, b, v, planned_breakdowns)
             for k in range(own.n[0]):
                 task = state.pool[b, own.position[k]]
-                if free < np.inf and S.may_carry(problem, i, v, task):
+                if free == np.inf or (stays and own.left[k] == look):
+                    continue
+                if S.may_carry(problem, i, v, task):
                     key = rate_task(problem, state, b, v, free, site, task, own.urgent[k])
-                    own.least[v] = min(own.least[v], key)
-            own.lead[v] = 1.0 if offers.is_free(state, b, v) and own.least[v] < np.inf else 0.0
+                    if key < own.wanted_key[v]:
+                        own.wanted[v], own.wanted_key[v] = task, key
+            own.least[v] = own.wanted_key[v]
+            own.lead[v] = 1.0 if is_free and own.least[v] < np.inf else 0.0
     own.n[1] = keep_least(own.lead, own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
 
 
@@ -289,7 +338,10 @@ def collect_candidates(problem, state, b, planned_breakdowns, own):
     """Find the tasks and vehicles that matter for this decision, and all that its pairs share."""
     i = state.episode[b].instance
     now = np.float64(state.episode[b].time)
-    keep_tasks(problem, state, b, own)
+    # A priority leads by tasks that are kept, which change.
+    goes_on = own.moment[1] == own.moment[0] > 0 and not problem.instance[i].has_priorities
+    own.moment[1] = own.moment[0]
+    keep_tasks(problem, state, b, own, goes_on)
     for k in range(own.n[0]):
         task = state.pool[b, own.position[k]]
         own.pickup[k] = problem.ends[i, task].pickup
@@ -304,7 +356,7 @@ def collect_candidates(problem, state, b, planned_breakdowns, own):
                 other = state.pool[b, own.position[j]]
                 if problem.record[i, other].priority < priority:
                     own.urgent[k] += PRIORITY
-    keep_vehicles(problem, state, b, planned_breakdowns, own)
+    keep_vehicles(problem, state, b, planned_breakdowns, own, goes_on)
     for k in range(own.n[0]):
         own.left[k] = k
     own.most_slack[0] = MOST_SLACK * problem.unit[i].seconds
