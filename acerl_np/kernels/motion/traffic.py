@@ -261,27 +261,32 @@ def let_pass(problem, state, b, v, begin):
     i, now = state.episode[b].instance, state.episode[b].time
     n, vehicle = problem.instance[i].n_vehicles, state.vehicle[b, v]
     before, busy, waiting = weigh_end(problem, state, b, v), vehicle.busy, vehicle.waiting
+    stands, found = False, (np.int64(-1), np.int64(-1), begin)
     copy_records(state.vehicle[b], 0, state.kept_vehicle, 0, n)
     for u in range(n):
         visits = state.plan[b, u, 0, S.PLANNED_VISITS]
         S.copy_table(state.plan[b], u, state.kept_plan, u, visits + 1)
         k, cost = find_visit(state.plan[b, u], now), weigh_end(problem, state, b, u)
         k += state.plan[b, u, k, S.PLAN_OUT] < now
-        state.vehicle[b, u].estimate = S.NEVER
+        state.vehicle[b, u].estimate, state.kept_vehicle[u].estimate = S.NEVER, 0
         if u != v and hold(problem, state, b, u, k):
-            before += cost
-    found = plan_from(problem, state, b, v, vehicle.task, np.int64(-1), begin, now, True)
+            before, stands = before + cost, True
+    if stands:  # else nothing is in the way of v that was not
+        found = plan_from(problem, state, b, v, vehicle.task, np.int64(-1), begin, now, True)
     after, is_sooner = 0.0, 0 <= found[1] < vehicle.event_tick
     vehicle.loaded_tick, vehicle.event_tick = found[0], found[1]
     w, k = np.int64(v), found[2]
     while is_sooner and w >= 0:
+        # Planned anew from where it stands next, as others have planned more, it is not done sooner.
+        cost = weigh_end(problem, state, b, w)
+        after += cost - state.kept_vehicle[w].estimate
+        state.kept_vehicle[w].estimate = np.int64(cost)
         site, leaves = state.plan[b, w, k, S.PLAN_SITE], state.plan[b, w, k, S.PLAN_OUT]
-        if not hold(problem, state, b, w, k + 1):
-            after += weigh_end(problem, state, b, w)
+        hold(problem, state, b, w, k + 1)
         w = find_next(state, b, n, site, leaves)
         if w >= 0:
             k = state.plan[b, w, 0, S.PLANNED_VISITS]
-            is_sooner = go_on(problem, state, b, w) and after < before
+            is_sooner = after < before and go_on(problem, state, b, w)
     if is_sooner and after < before:
         vehicle.busy, vehicle.waiting = busy, waiting
         return
