@@ -50,8 +50,8 @@ _HOMES = {
     "problem.instance": "Instance",
     "problem.layout": "Layout",
     "problem.parts": (
-        "Battery Block Breakdown Charger Edge Machine Parking ParkingPlace RandomBreakdowns "
-        "Site Traffic Vehicle "
+        "Battery Block Breakdown Charger Closure Edge Machine Parking ParkingPlace "
+        "RandomBreakdowns Site Traffic Vehicle "
     ),
     "problem.generate": "perturb",
     "problem.shift": "generate_shift",

@@ -163,6 +163,9 @@ from acerl_np.problem.parts import (
     Charger as Charger,
 )
 from acerl_np.problem.parts import (
+    Closure as Closure,
+)
+from acerl_np.problem.parts import (
     Edge as Edge,
 )
 from acerl_np.problem.parts import (

@@ -2,7 +2,8 @@
 
 It is the paper's, `acerl_np.plain`, with speed limits and the quickest routes, random breakdowns, priorities,
 earliest starts, two more rules, sizes of the state; vehicles that wait, park, charge and are called back,
-chains of tasks, machines between them, announced tasks. Units: metres, seconds, metres per second.
+chains of tasks, machines between them, announced tasks, edges closed for a time. Units: metres, seconds,
+metres per second.
 
 One tick is one second: 1. breakdowns and repairs, 2. trips that end: what is delivered joins its machine's
 queue, 3. machines end and begin, 4. charging, 5. tasks that become known join the pool, 6. decisions, 7. idle
@@ -28,6 +29,9 @@ from acerl_np.plain.simulator import BROKEN, IDLE, WORKING, Leg, Standing, ticks
 
 ACTION_RULES = simulator.RULES  # by default; action = vehicle * 4 + position here
 RULES = (*ACTION_RULES, "LWT", "AHP")
+
+MOST_ENERGY = 10**15
+"""What a vehicle needs for a task to which no way leads."""
 
 MOST_TICKS = 200_000
 """An episode that lasts longer never ends."""
@@ -75,7 +79,22 @@ class Floor(plain.Floor):
     def _length(self, route: list[str]) -> float:
         return sum(self.arcs[arc] for arc in pairwise(route))
 
+    def close(self, closed: set[frozenset[str]]) -> Floor:
+        """The floor on which nobody is sent over edges between such pairs; who is on one finishes it."""
+        layout = {**self.layout}
+        layout["edges"] = [x for x in layout["edges"] if frozenset((x["a"], x["b"])) not in closed]
+        layout["routes"] = [
+            route
+            for route in layout.get("routes", [])
+            if closed.isdisjoint(map(frozenset, pairwise(route)))
+        ]
+        other = Floor(layout)
+        other.layout, other.arcs, other.limits = self.layout, self.arcs, self.limits
+        return other
+
     def route(self, a: str, b: str) -> list[str]:
+        if math.isinf(self.least[a, b]):
+            return [a]  # which nobody drives
         return self._by_time.route(a, b) if self.is_quickest else super().route(a, b)
 
     def lost(self, a: str, b: str, speed: float) -> float:
@@ -158,6 +177,7 @@ class Vehicle(simulator.Vehicle):
     since: int = 0  # tick since which it is idle, queued or charging
     charger: int = -1  # to which it drives or at which it stands
     stops: list[Stop] = field(default_factory=list)  # of a trip, the last one its pickup or its end
+    onwards: list[Leg] = field(default_factory=list)  # of its trip, from the pickup on
     at_pickup: int = -1  # tick at which it is there; it waits there until `loaded_at`
     loaded_at: int = -1
 
@@ -258,8 +278,43 @@ class Episode(simulator.Episode):
         self._settled: set[int] = set()  # vehicles, in this round
         self._holders: set[tuple[str, int]] = set()
         self._freed = False  # a place, at the last tick
+        self._aside: list[Task] = []  # cut off by closed edges
+        self._closed: set[frozenset[str]] = set()
+        self._open_floor = Floor(layout)
         own = {name: value for name, value in sizes.items() if value is not None}
         super().__init__(Floor({**layout, **own}), tasks, slots=slots)
+
+    def _change_floor(self) -> None:
+        """Close and open the edges of this tick; tasks that are cut off wait aside."""
+        closed = {
+            frozenset((item["a"], item["b"]))
+            for item in self.floor.layout.get("closures", [])
+            if math.ceil(item["time"]) <= self.time < math.ceil(item["until"])
+        }
+        if closed == self._closed:
+            return
+        self._closed, self.floor = closed, self._open_floor.close(closed)
+        self._happened = self._opens_round = True
+        waiting, self.task_pool = self.task_pool, []
+        aside, self._aside = self._aside, []
+        for task in waiting:
+            self._let_wait(task)
+        for task in sorted(aside, key=lambda task: (task.arrival, self.tasks.index(task))):
+            self._let_wait(task)
+            task.waiting_since = task.arrival
+
+    def _let_wait(self, task: Task) -> None:
+        (self._aside if self.is_cut_off(task) else self.task_pool).append(task)
+
+    def is_cut_off(self, task: Task) -> bool:
+        """Whether no way leads from its pickup to its delivery, or there from where any carrier starts."""
+        starts = [entry["start"] for entry in self.floor.layout["vehicles"]]
+        ways = [
+            self.distance(start, task.pickup)
+            for start, vehicle in zip(starts, self.vehicles, strict=True)
+            if vehicle.can_carry(task)
+        ]
+        return math.isinf(min(ways)) or math.isinf(self.distance(task.pickup, task.delivery))
 
     def read_vehicles(self) -> list[Vehicle]:
         layout = self.floor.layout
@@ -344,6 +399,7 @@ class Episode(simulator.Episode):
             return vehicle.level >= vehicle.battery.resume
         if vehicle.word == "working":
             may_change = self.commitment == "pickup" and vehicle.task.changes < self._max_changes
+            may_change = may_change and not self.is_cut_off(vehicle.task)
             return may_change and self.time < vehicle.loaded_at
         return vehicle.word in ("idle", "parking", "roaming")
 
@@ -373,6 +429,10 @@ class Episode(simulator.Episode):
         fleet = self.vehicles
         returns = any(vehicle.word in ("working", "broken") for vehicle in fleet)
         breaks = any(tick > self.time for vehicle in fleet for tick, _ in vehicle.breakdowns)
+        # Closures of which nothing comes are none.
+        times = [(item["time"], item["until"]) for item in self.floor.layout.get("closures", [])]
+        whole = [(math.ceil(a), math.ceil(b)) for a, b in times]
+        breaks |= any(b > self.time for a, b in whole if a < b)
         return any(self.mask()) and (bool(self.to_arrive) or returns or breaks)
 
     def is_available(self, vehicle: Vehicle) -> bool:
@@ -437,6 +497,8 @@ class Episode(simulator.Episode):
         self.vehicles = [self._show(vehicle) for vehicle in fleet]
         seen = super().state()
         self.vehicles = fleet
+        first = 4 * self.task_slots  # of the vehicles, which show no way where none leads
+        seen[first:] = [0.0 if math.isinf(x) else x for x in seen[first:]]
         return [*seen, *[0.0] * ((3 + self.task_slots) * self._n_absent)]
 
     def mask(self) -> list[bool]:
@@ -505,7 +567,8 @@ class Episode(simulator.Episode):
         handling = task.handling if task else 0.0
         ticks, to_pickup, approach = self._plan(vehicle, site, vehicle.standing, sites, handling)
         finish = tick + ticks
-        legs = [*approach, *self.legs(vehicle, self.floor.route(sites[0], sites[-1]))]
+        vehicle.onwards = self.legs(vehicle, self.floor.route(sites[0], sites[-1]))
+        legs = [*approach, *vehicle.onwards]
         if tick > self.time:  # it finishes the edge on which it is
             stop, rest = self._rest_of_edge(vehicle)
             stops, legs = [stop], [rest, *legs]
@@ -538,10 +601,9 @@ class Episode(simulator.Episode):
         pickup yet.
         """
         if self.time == vehicle.at_pickup and vehicle.pauses(self.time):
-            pickup, delivery = vehicle.task.pickup, vehicle.task.delivery
+            pickup = vehicle.task.pickup
             pause = Leg(pickup, pickup, 0.0, 0.0, vehicle.loaded_at - self.time, end=pickup)
-            onwards = self.legs(vehicle, self.floor.route(pickup, delivery))
-            vehicle.follow([pause, *onwards])
+            vehicle.follow([pause, *vehicle.onwards])
 
     def _rest_of_edge(self, vehicle: Vehicle) -> tuple[Stop, Leg]:
         """The next stop of a moving vehicle, and the leg from where it is to there."""
@@ -694,17 +756,30 @@ class Episode(simulator.Episode):
         """The level with which it may be given a task, where it stands or, idle, at a site."""
         site, tick, _ = self._stand(vehicle) if at is None else (at, self.time, 0.0)
         standing = vehicle.standing if at is None else None
+        if math.isinf(self.distance(site, task.pickup)) and standing is None:
+            return MOST_ENERGY
         ends = [task.pickup, task.delivery]
         ticks, to_pickup, _ = self._plan(vehicle, site, standing, ends, task.handling)
         battery = vehicle.battery
+        home = ticks_to_charger(self.floor, self._chargers, task.delivery, vehicle)
+        if home == MOST_ENERGY:
+            return home
         return (
             battery.critical
             + battery.empty * (tick - self.time + to_pickup)
             + battery.loaded * (ticks - to_pickup)
-            + battery.empty * ticks_to_charger(self.floor, self._chargers, task.delivery, vehicle)
+            + battery.empty * home
         )
 
+    def _reaches(self, vehicle: Vehicle, site: str) -> bool:
+        """Whether a way leads to a site from where a vehicle stands, or may turn."""
+        if vehicle.standing is None:
+            return not math.isinf(self.distance(self._stand(vehicle)[0], site))
+        return not math.isinf(self.way_onwards(vehicle, vehicle.standing, site)[0])
+
     def _fits(self, vehicle: Vehicle, task: Task) -> bool:
+        if not self._reaches(vehicle, task.pickup):
+            return False
         return vehicle.battery is None or vehicle.level >= self._need(vehicle, task)
 
     def _use_energy(self) -> None:
@@ -763,6 +838,7 @@ class Episode(simulator.Episode):
             sites = [site for site, _ in self._chargers]
             needs = [min(self._need(vehicle, task, site) for task in tasks) for site in sites]
             chargers = [k for k in chargers if needs[k] <= battery.full]
+        chargers = [k for k in chargers if self._reaches(vehicle, self._chargers[k][0])]
         return min(chargers, key=lambda k: self._start_of_charging(vehicle, k), default=None)
 
     def _start_of_charging(self, vehicle: Vehicle, k: int) -> int:
@@ -815,6 +891,7 @@ class Episode(simulator.Episode):
             return vehicle.site
         if self.time - vehicle.since < self._parks_after:
             return None
+        free = [site for site in free if self._reaches(vehicle, site)]
         found = [(self._metres_to(vehicle, site), self.floor.order[site], site) for site in free]
         return min(found)[2] if found else None
 
@@ -844,6 +921,7 @@ class Episode(simulator.Episode):
         self._settled = set()
         if self.time > 0:
             self._use_energy()
+        self._change_floor()
         super().process_tick()
         if self.done:
             return
@@ -868,9 +946,9 @@ class Episode(simulator.Episode):
     def let_tasks_arrive(self) -> None:
         charged = [vehicle for vehicle in self.vehicles if vehicle.word == "charging"]
         self._charge()
-        n_waiting = len(self.task_pool)
+        n_waiting = len(self.task_pool) + len(self._aside)
         self._pass_rows()
-        if len(self.task_pool) > n_waiting:
+        if len(self.task_pool) + len(self._aside) > n_waiting:
             self._happened = self._opens_round = True
         if self._happened:  # those that will join without a decision, for which a policy may wait
             delivered = {task.name for task in self.tasks if task.loaded >= 0}
@@ -892,7 +970,7 @@ class Episode(simulator.Episode):
     def _join_if_known(self, task: Task) -> None:
         if not task.has_joined and task.known <= self.time:
             task.has_joined = True
-            self.task_pool.append(task)
+            self._let_wait(task)
 
     def _open_round(self) -> None:
         """Tasks on their way join the pool.
@@ -963,6 +1041,7 @@ class Episode(simulator.Episode):
         super().break_down(vehicle, repair_ticks)
         if task is not None:
             task.waiting_since = max(task.arrival, task.waiting_since)
+            self._let_wait(self.task_pool.pop())
 
     def repair(self, vehicle: Vehicle) -> None:
         self._happened = self._opens_round = True
@@ -992,8 +1071,12 @@ def ticks_to_charger(
     """Ticks from a site to the charger that is the nearest by time."""
     speed = vehicle.speed
     return min(
-        math.ceil(round9(floor.distances[site, charger] / speed + floor.lost(site, charger, speed)))
-        for charger, _ in chargers
+        (
+            math.ceil(round9(floor.distances[site, near] / speed + floor.lost(site, near, speed)))
+            for near, _ in chargers
+            if not math.isinf(floor.distances[site, near])
+        ),
+        default=MOST_ENERGY,
     )
 
 

@@ -243,6 +243,22 @@ def with_parking(draw, some_worlds):
     return replace(world, layout={**world.layout, "parking": parking})
 
 
+@st.composite
+def with_closures(draw, some_worlds):
+    """Worlds some of whose edges are closed for a time, one after the other or together."""
+    world = draw(some_worlds)
+    pairs = sorted({tuple(sorted((x["a"], x["b"]))) for x in world.layout["edges"]})
+    closures = []
+    for a, b in draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=4, unique=True)):
+        time = 0.0
+        for _ in range(draw(st.integers(1, 2))):
+            time += draw(quarters(20))
+            until = time + draw(st.sampled_from([0.25, 1.0, 2.5, 7.0, 30.0]))
+            closures.append({"a": a, "b": b, "time": time, "until": until})
+            time = until
+    return replace(world, layout={**world.layout, "closures": closures})
+
+
 def drawer(draw):
     """How Hypothesis draws a whole number from one to another."""
     return lambda low, high: draw(st.integers(low, high))

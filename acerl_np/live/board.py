@@ -75,6 +75,7 @@ class Board:
         n = len(layout.vehicles)
         self.layout = layout
         self.problem = self._decider.build_problem(layout)
+        self._floors = {layout.closed: 0}
         self.state = S.allocate_state(self.problem, 1)
         self.state.vehicle["leg"][0] = S.ARRIVED
         self.state.vehicle["task"][0] = self.state.vehicle["halted_towards"][0] = -1
@@ -146,6 +147,7 @@ class Board:
                 way.end,
             )
             row["pause"][at] = way.pause
+            row["floor"][at] = self._find_floor(way.closed) if vehicle.way else 0
             row["place"][at] = vehicle.place
             row["trip_pace"][at] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
@@ -153,6 +155,20 @@ class Board:
         else:
             self.clock.move[v, S.MOVE_LOADED] = self._find_loaded(v, vehicle)
         self.n_ready += vehicle.is_ready - before.is_ready
+
+    def _find_floor(self, closed: tuple[tuple[str, str], ...]) -> int:
+        """Return the row of the ways that were there while these edges were closed."""
+        if closed not in self._floors:
+            past = self._decider.build_problem(self.layout.with_closed(closed))
+            self._floors[closed] = len(self.problem.way)
+            past.way["named_route"] += len(self.problem.route_sites) * (
+                past.way["named_route"] >= 0
+            )
+            names = "way", "distance", "route_sites"
+            both = {x: [getattr(own, x) for own in (self.problem, past)] for x in names}
+            joined = {x: np.concatenate(arrays) for x, arrays in both.items()}
+            self.problem = self.problem._replace(**joined)
+        return self._floors[closed]
 
     def find_left(self, vehicle: parts.LiveVehicle) -> float:
         """Return how long a vehicle that stands with its load drives on afterwards, s."""
@@ -164,7 +180,8 @@ class Board:
             return vehicle.moved
         event, index = self.tasks[vehicle.task].event, self.layout.site_index
         way = self.measure_way(v, index[event.pickup], index[event.delivery])
-        return vehicle.finish - way - event.handling_time
+        # It may be closed since it was sent.
+        return vehicle.finish - (way if way < math.inf else 0.0) - event.handling_time
 
     def _show(self, v: int) -> None:
         """Let kernels see whether a vehicle is there: in service, and not hidden."""
@@ -451,6 +468,7 @@ class Board:
             self.clock.move[v, S.MOVE_LEFT] = now
         level, way = self.find_level(v, now), self._find_stand(v, now)
         site = vehicle.site if way.began > now else way.site
+        way = way._replace(closed=self.layout.closed)
         return vehicle._replace(site=site, level=level, level_time=now, way=way, place=-1)
 
     def measure_way(self, v: int, *sites: int, whole: bool = False) -> float:
@@ -539,9 +557,11 @@ class Board:
             if vehicle.status != S.WORKING or vehicle.service != parts.SERVING or v in self.hidden:
                 continue
             assert vehicle.task is not None
+            task = self.tasks[vehicle.task]
             if (
                 self.is_loaded(v, now)
-                or self.tasks[vehicle.task].changes >= self.layout.max_changes
+                or task.changes >= self.layout.max_changes
+                or self.is_cut_off(task)
             ):
                 continue
             names.insert(self._find_place_of(names, vehicle.task), vehicle.task)

@@ -28,7 +28,7 @@ from acerl_np.problem.instance import make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_NAME
 from acerl_np.problem.packing import unpacking
-from acerl_np.problem.parts import Breakdown, Vehicle
+from acerl_np.problem.parts import Breakdown, Closure, Vehicle
 from acerl_np.problem.records import Assignments
 from acerl_np.support.errors import EventError, RecordError
 
@@ -67,8 +67,8 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
     ----------
     path : path-like
     layout : Layout
-        The floor, and the fleet at the beginning; vehicles that the log adds come after it. Breakdowns are
-        those of the log.
+        The floor, and the fleet at the beginning; vehicles that the log adds come after it. Breakdowns and
+        closures are those of the log; of closures none where vehicles meet.
 
     Returns
     -------
@@ -238,6 +238,9 @@ class _LoggedDay:
         self.rows: dict[events.TaskArrived, _Row] = {}
         self.breakdowns: dict[str, dict[float, float]] = {}
         """Ends by their begins, s."""
+        self.closures: dict[tuple[str, str], dict[float, float]] = {}
+        """The same of closed edges; inf of one that is not opened again."""
+        self.last = -math.inf
         self.joined: dict[str, float] = {}
         self.left: dict[str, float] = {}
 
@@ -253,6 +256,7 @@ class _LoggedDay:
         carried, ids = dict[str, str](), dict.fromkeys(self.fleet)
         for item, event, carries, is_delivered, fleet in notes:
             time = float(item.time)
+            self.last = max(self.last, time)
             if self.start is None and not isinstance(item, DayBegan):
                 self.start = zero if time <= zero + AHEAD else time
             match item:
@@ -266,6 +270,11 @@ class _LoggedDay:
                 case events.TaskAnnounced() | events.TaskReady():
                     row, ready = names[item.task], getattr(item, "ready", time)
                     row.known = (row.known or (time,))[0], float(ready)
+                case events.EdgeClosed() | events.EdgeOpened():
+                    a, b = (self.layout.aliases.get(name, name) for name in (item.a, item.b))
+                    own = self.closures.setdefault((min(a, b), max(a, b)), {})
+                    closes = isinstance(item, events.EdgeClosed)
+                    own[time if closes else max(own)] = math.inf if closes else time
                 case events.VehicleBroke():
                     broke[item.vehicle] = time
                 case events.VehicleRepaired() if item.vehicle in broke:
@@ -294,6 +303,15 @@ class _LoggedDay:
         """Whether some task that was ready from `first` on, before `until`, was given to a vehicle."""
         rows = self.rows.values()
         return any(row.given and first <= row.root.arrival < until for row in rows)
+
+    def _list_closures(self, start: float) -> list[Closure]:
+        """Return what was closed, s since a start; what was not opened again, until the last event."""
+        found = [
+            (*pair, max(0.0, begin - start), (end if end < math.inf else self.last) - start)
+            for pair, spans in self.closures.items()
+            for begin, end in sorted(spans.items())
+        ]
+        return [Closure(*item) for item in found if item[3] > item[2]]
 
     def finish(self, name: str, first: float = -math.inf, until: float = math.inf) -> Assignments:
         """Return the record of what was ready from `first` on, before `until`, and who served it."""
@@ -337,7 +355,10 @@ class _LoggedDay:
             ]
             for vehicle, spans in self.breakdowns.items()
         }
-        instance, _ = make_instance(name, layout.with_breakdowns(breakdowns), columns, None)
+        layout = layout.with_breakdowns(breakdowns)
+        if layout.traffic is None:
+            layout = layout.with_closures(self._list_closures(start))
+        instance, _ = make_instance(name, layout, columns, None)
         position = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
         rows = [served[task] for task in instance.tasks]
         vehicles = np.array([position[row.given[0]] for row in rows if row.given], np.int32)

@@ -399,6 +399,7 @@ class Floor(Board):
         task = self.drop(v, since)
         if task is not None and waits:
             self.wait(task)
+            self._hold_cut_off()
         elif task is not None:
             self.leave(task)
 
@@ -476,6 +477,8 @@ class Floor(Board):
 
     def follow_way(self, v: int, way: parts.Way, site: int, now: float) -> parts.Way:
         """Return the way on from a site that a vehicle has reached."""
+        if way.closed != self.layout.closed:  # it goes on as it was sent
+            return way._replace(site=site, began=now, before=site, reached=now)
         # A way that begins there does so at a whole second after it was joined.
         began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
         there, known = began + self.measure_way(v, site, way.end), way.loaded - way.pause

@@ -97,6 +97,8 @@ class Way(NamedTuple):
     """s, when the task should be loaded."""
     pause: float = 0.0
     """s that the vehicle waits before, at the pickup."""
+    closed: tuple[tuple[str, str], ...] = ()
+    """Which edges were closed as the vehicle was sent; it keeps its way."""
 
 
 class LiveVehicle(NamedTuple):

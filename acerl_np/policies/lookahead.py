@@ -401,7 +401,11 @@ def move_record(record: Instance, layout: Layout) -> Instance:
     rows = record.rows()
     places = [f"historical record {record.name}: task '{row['task']}'" for row in rows]
     return Instance.from_rows(
-        record.name, layout.with_breakdowns(listed), rows, places, epoch=record.epoch
+        record.name,
+        layout.with_breakdowns(listed).with_closures(()),
+        rows,
+        places,
+        epoch=record.epoch,
     )
 
 

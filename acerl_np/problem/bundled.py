@@ -21,10 +21,12 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.records import (
     BREAKDOWNS_FILE,
+    CLOSURES_FILE,
     LEFT_OUT,
     NO_BREAKDOWNS,
     examine_record,
     read_breakdowns,
+    read_closures,
 )
 from acerl_np.support.errors import InputError, LayoutError, RecordError, suggest_name
 from acerl_np.support.files import STDIN, FilePath, path_exists
@@ -39,15 +41,15 @@ TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 SERVED = ".served.csv"
 """How names of files end that say who served the tasks of a record."""
 
-BESIDE = (BREAKDOWNS_FILE, LEFT_OUT, SERVED)
+BESIDE = (BREAKDOWNS_FILE, CLOSURES_FILE, LEFT_OUT, SERVED)
 """How names of tables beside records end that are none."""
 
 
 def expand_names(names: Sequence[str], *, needed: bool = True) -> list[str]:
     """Return the names of records: those that patterns match, and the tables of folders.
 
-    Tables beside records that are none are left out: breakdowns, rows left out, who served them. It is an
-    error if nothing matches but none is `needed`.
+    Tables beside records that are none are left out: breakdowns, closures, rows left out, who served them. It
+    is an error if nothing matches but none is `needed`.
     """
     found: list[str] = []
     for name in names:
@@ -137,11 +139,19 @@ def load_layout(layout: FilePath) -> Layout:
 
 def find_breakdowns(instance: FilePath) -> Path | None:
     """Return the file of breakdowns beside an own task record, None if there is none, as for bundled ones."""
+    return _find_beside(instance, BREAKDOWNS_FILE)
+
+
+def _find_beside(instance: FilePath, *names: str) -> Path | None:
     path = Path(instance)
     if os.fspath(instance) in bundled_instances() and not path.is_file():
         return None
-    beside = path.parent / BREAKDOWNS_FILE
-    return beside if beside.is_file() else None
+    return next((own for name in names if (own := path.parent / name).is_file()), None)
+
+
+def find_closures(instance: FilePath) -> Path | None:
+    """Return the file of closures of a task record, or beside it, None if there is none."""
+    return _find_beside(instance, f"{Path(instance).stem}.{CLOSURES_FILE}", CLOSURES_FILE)
 
 
 def load_instance(
@@ -165,7 +175,8 @@ def load_instance(
         the CSV.
     breakdowns : path-like, optional
         CSV of breakdowns that replace those that the layout lists, or "none" for no breakdowns; by
-        default `breakdowns.csv` beside the CSV of the tasks, if there is one.
+        default `breakdowns.csv` beside the CSV of the tasks, if there is one. In the same way
+        `closures.csv` there, or before it that of the record's own name, replaces the layout's closures.
     date_format : str, optional
         How these files write dates besides ISO 8601, as `datetime.strptime` reads it:
         "%d.%m.%Y %H:%M". It goes before that of the mapping.
@@ -278,14 +289,16 @@ def _load(
         return [plain]
     # Warnings are of the line that called load_instance or load_records.
     found, _ = examine_record(source, floor, export, servable=servable, stacklevel=3)
-    if breakdowns is None:
-        return found
+    closures = find_closures(instance)
     if breakdowns == NO_BREAKDOWNS:
         floor = floor.with_breakdowns({}).with_random_breakdowns(None)
-        return [replace(item, layout=floor) for item in found]
     for k, item in enumerate(found):
-        own = read_breakdowns(breakdowns, floor, item.epoch, export, alone=len(found) == 1)
-        found[k] = replace(item, layout=own)
+        own = floor
+        if breakdowns is not None and breakdowns != NO_BREAKDOWNS:
+            own = read_breakdowns(breakdowns, own, item.epoch, export, alone=len(found) == 1)
+        if closures is not None:
+            own = read_closures(closures, own, item.epoch, export, alone=len(found) == 1)
+        found[k] = item if own is item.layout else replace(item, layout=own)
     return found
 
 

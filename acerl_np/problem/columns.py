@@ -1,10 +1,10 @@
-"""Names, kinds and limits of the columns of tables: task records, past assignments, breakdowns."""
+"""Names, kinds and limits of the columns of tables: task records, past assignments, breakdowns, closures."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from acerl_np.problem.limits import MAX_BREAKDOWNS, MAX_TASKS
+from acerl_np.problem.limits import MAX_BREAKDOWNS, MAX_CLOSURES, MAX_TASKS
 
 
 class TableKind(NamedTuple):
@@ -54,3 +54,5 @@ PAST = TableKind(
 BREAKDOWNS = TableKind(
     "breakdown", ("vehicle", "time", "repair_time"), (), ("time", "repair_time"), MAX_BREAKDOWNS
 )
+
+CLOSURES = TableKind("closure", ("a", "b", "time", "until"), (), ("time", "until"), MAX_CLOSURES)

@@ -63,6 +63,8 @@ class Layout:
     loads : {"return", "stay"}
         What becomes of the load of a vehicle that breaks down: its task goes back to its pickup, last in the
         queue, or it stays on the vehicle, which delivers it after the repair.
+    closures : tuple of Closure
+        Edges over which nobody is sent for a time.
     closed : tuple of tuple of str
         Pairs of sites between which no edge is driven now; no part of the file, see `with_closed`.
     commitment : {"assignment", "pickup"}
@@ -110,6 +112,7 @@ class Layout:
     traffic: parts.Traffic | None = None
     blocks: tuple[parts.Block, ...] = ()
     loads: str = parts.LOADS[0]
+    closures: tuple[parts.Closure, ...] = ()
     scaling: Mapping[str, Any] | None = field(default=None, hash=False)
     stations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -137,6 +140,7 @@ class Layout:
                     self.check_stand(berth.site, where)
             _check_unique(what, [berth.site for berth in berths], "site")
         self._check_blocks()
+        self._check_closures()
         self._check_fleet()
         self._check_routes()
         self._check_names()
@@ -166,10 +170,45 @@ class Layout:
                     expected = "two sites that an edge joins"
                     refuse(f"blocks[{k}].edges[{j}]", list(ends), expected, LayoutError)
 
+    def _check_closures(self, places: Sequence[str] = ()) -> None:
+        """Refuse closures of what is not on the floor, that end before they begin, or that overlap.
+
+        `places` are where they stand, for errors.
+        """
+        ends: dict[tuple[str, str], float] = {}
+        joined = {frozenset((edge.a, edge.b)) for edge in self.edges if self.closures}
+        for k, item in sorted(enumerate(self.closures), key=lambda pair: pair[1].time):
+            where = places[k] if places else f"closures[{k}]."
+            if frozenset(item.pair) not in joined:
+                expected = "two sites that an edge joins"
+                refuse(f"{where}a, b", f"'{item.a}', '{item.b}'", expected, LayoutError)
+            if item.until <= item.time:
+                expected = f"a time after {item.time:g}, when it begins"
+                refuse(f"{where}until", f"{item.until:g}", expected, LayoutError)
+            if item.time < ends.get(item.pair, 0.0):
+                expected = (
+                    f"at least {ends[item.pair]:g}, when the closure before of this edge ends"
+                )
+                refuse(f"{where}time", f"{item.time:g}", expected, LayoutError)
+            ends[item.pair] = item.until
+
+    def list_stages(self) -> list[tuple[int, tuple[tuple[str, str], ...]]]:
+        """Return from which ticks on which edges are closed, wherever that changes, by time."""
+        whole = [(x.pair, math.ceil(x.time), math.ceil(x.until)) for x in self.closures]
+        found = [(-1, self.closed)]
+        for tick in sorted({tick for _, *ends in whole for tick in ends}):
+            own = {pair for pair, begin, end in whole if begin <= tick < end}
+            closed = tuple(sorted(own.union(self.closed)))
+            if closed != found[-1][1]:
+                found.append((tick, closed))
+        return found[1:]
+
     def _check_traffic(self) -> None:
         """Refuse floors on which a vehicle that meets others might not get through, or come to rest."""
         if self.traffic is None:
             return
+        if self.closures:
+            raise LayoutError("traffic: together with closures; expected one of them")
         if self.truncate_distances:
             raise LayoutError("traffic: together with truncate_distances; expected a floor without")
         where = {f"vehicles[{k}].start": vehicle.start for k, vehicle in enumerate(self.vehicles)}
@@ -254,7 +293,9 @@ class Layout:
         found: dict[tuple[bytes, float], float] = {}
         longest = []
         for vehicle in self.vehicles:
-            near = np.isfinite(self.routes.distance[self.site_index[vehicle.start]])
+            # A vehicle may be where no way leads now.
+            open_ways = self.open_all().routes.distance
+            near = np.isfinite(open_ways[self.site_index[vehicle.start]])
             key = near.tobytes(), vehicle.speed
             if key not in found:
                 seconds = self.routes.find_time(vehicle.speed)[np.ix_(near, near)]
@@ -524,7 +565,38 @@ class Layout:
             return self
         other = self._with(closed=pairs)
         del vars(other)["routes"]
+        if not self.closed:
+            vars(other)["_open"] = self
         return other
+
+    def open_all(self) -> Layout:
+        """Return this floor and fleet where no edge is closed now."""
+        return vars(self).get("_open") or self.with_closed(()) if self.closed else self
+
+    def with_closures(
+        self, closures: Iterable[parts.Closure], places: Sequence[str] = ()
+    ) -> Layout:
+        """Return this floor and fleet with other closures of edges.
+
+        Parameters
+        ----------
+        closures : iterable of Closure
+        places : sequence of str
+            Where they stand, for errors.
+
+        Returns
+        -------
+        Layout
+
+        Raises
+        ------
+        LayoutError
+            If one is of no edge, ends before it begins, or overlaps another one.
+        """
+        layout = self._with(closures=tuple(closures))
+        layout._check_closures(places)
+        layout._check_traffic()
+        return layout
 
     def with_breakdowns(self, breakdowns: Mapping[str, Sequence[parts.Breakdown]]) -> Layout:
         """Return this floor and fleet with other breakdowns; the routes are shared, not found anew.

@@ -12,6 +12,9 @@ MAX_TASK_SLOTS = 10_000
 MAX_BREAKDOWNS = 10_000
 """Listed breakdowns of one vehicle."""
 
+MAX_CLOSURES = 1_000
+"""Of edges of one floor."""
+
 MAX_TASKS = 100_000
 MAX_NUMBER = 1e9
 """Largest coordinate, length, time, speed or load that is accepted."""

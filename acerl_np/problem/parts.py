@@ -270,6 +270,36 @@ BLOCKS = ("single", "same_direction")
 
 
 @dataclass(frozen=True)
+class Closure(json_tree.Checked):
+    """Nobody is sent over the edge between two sites, in either direction, from `time` until `until`.
+
+    A vehicle keeps the way on which it was sent before.
+
+    Attributes
+    ----------
+    a, b : str
+        Ids of two sites that an edge joins.
+    time, until : float, s
+        From the episode's start.
+
+    Raises
+    ------
+    LayoutError
+        If a value is of another kind, or out of range.
+    """
+
+    a: str = field(metadata=at(text()))
+    b: str = field(metadata=at(text()))
+    time: float = field(metadata=at(number(0.0)))
+    until: float = field(metadata=at(number(0.0)))
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Both sites in their order as texts, as `Layout.closed` has them."""
+        return min(self.a, self.b), max(self.a, self.b)
+
+
+@dataclass(frozen=True)
 class Block(json_tree.Checked):
     """Sites and edges that one vehicle at a time may be inside of, or those that came in by the same edge.
 
@@ -373,6 +403,9 @@ LAYOUT: json_tree.Key = json_tree.table(
         "traffic": json_tree.table(json_tree.list_keys(Traffic), Traffic, None),
         "blocks": json_tree.items(json_tree.part(Block), 0, limits.MAX_SITES, (), brief=True),
         "loads": replace(json_tree.choice(LOADS), default=LOADS[0], brief=True),
+        "closures": json_tree.items(
+            json_tree.part(Closure), 0, limits.MAX_CLOSURES, (), brief=True
+        ),
         "scaling": json_tree.table(SCALING, dict, None),
         "stations": json_tree.names(json_tree.ids(), limits.MAX_SITES),
         "aliases": json_tree.names(text(), limits.MAX_ALIASES),

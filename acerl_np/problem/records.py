@@ -1,4 +1,4 @@
-"""Files of task records, of breakdowns and of past assignments, read and written."""
+"""Files of task records, of breakdowns, of closures and of past assignments, read and written."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from acerl_np.problem import fields, source, task_rows
 from acerl_np.problem.columns import (
     BREAKDOWNS,
     CHAIN,
+    CLOSURES,
     PAST,
     RECORD,
     TIME_ZERO_COLUMN,
@@ -26,15 +27,25 @@ from acerl_np.problem.instance import Instance, make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_BREAKDOWNS
 from acerl_np.problem.parting import Part, find_parting, part_rows
-from acerl_np.problem.parts import Breakdown
+from acerl_np.problem.parts import Breakdown, Closure
 from acerl_np.problem.source import Lines, Table
 from acerl_np.problem.synonyms import find_synonyms
-from acerl_np.support.errors import Fault, InputError, RecordError, RecordWarning, make_printable
+from acerl_np.support.errors import (
+    Fault,
+    InputError,
+    LayoutError,
+    RecordError,
+    RecordWarning,
+    make_printable,
+)
 from acerl_np.support.files import FilePath, show_path, write_atomically
 from acerl_np.support.report import render_csv, render_table
 
 BREAKDOWNS_FILE = "breakdowns.csv"
 """Name of a file beside a task record that replaces the breakdowns that the layout lists."""
+
+CLOSURES_FILE = "closures.csv"
+"""The same of closed edges; that of one record alone has the record's name and a dot before this one."""
 
 NO_BREAKDOWNS = "none"
 """In the place of a file of breakdowns: there are none, whatever the layout says."""
@@ -193,7 +204,6 @@ def read_breakdowns(
     """
     times = fields.TimeColumn("time", export.make_date_format())
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
-
     limited = BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed))
     with source.read_table(limited, path, replace(export, columns={}), stacklevel=3) as table:
         source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
@@ -208,13 +218,50 @@ def read_breakdowns(
                     f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of "
                     f"'{row['vehicle'].strip()}'; expected fewer"
                 )
-        times.refuse_days()
-        if times.form == "seconds" and not alone:
-            raise RecordError(
-                "time: seconds, and each record of a split table (--split) has its own time zero; "
-                "expected timestamps"
-            )
+        _finish_times(times, alone)
     return layout.with_breakdowns(listed)
+
+
+def _finish_times(times: fields.TimeColumn, alone: bool) -> None:
+    """Refuse a column of days, and one of seconds beside several records."""
+    times.refuse_days()
+    if times.form == "seconds" and not alone:
+        raise RecordError(
+            f"{times.column}: seconds, and each record of a split table (--split) has its own time zero; "
+            "expected timestamps"
+        )
+
+
+def read_closures(
+    path: FilePath, layout: Layout, epoch: datetime | None, export: Export, *, alone: bool
+) -> Layout:
+    """Return `layout` with the closures of a CSV file in the place of its own, as `read_breakdowns`."""
+    times = [fields.TimeColumn(name, export.make_date_format()) for name in CLOSURES.numbers]
+    closures, kept = [], []
+    with source.read_table(CLOSURES, path, replace(export, columns={}), stacklevel=3) as table:
+        source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
+        for row, place in zip(table.rows, table.places, strict=True):
+            names = [fields.read_id(row, column, place) for column in ("a", "b")]
+            a, b = (layout.aliases.get(name, name) for name in names)
+            begin, end = (
+                fields.count_seconds(time.read(row, place), epoch, time.column, place)
+                for time in times
+            )
+            if end > 0.0 or begin >= 0.0 or end <= begin:
+                closures.append(Closure(a, b, max(0.0, begin) if end > begin else begin, end))
+                kept.append(f"{place}: ")
+        for time in times:
+            _finish_times(time, alone)
+        try:
+            return layout.with_closures(closures, kept)
+        except LayoutError as error:
+            raise RecordError(str(error)) from error
+
+
+def write_closures(layout: Layout, path: FilePath) -> None:
+    """Write a layout's closures as `read_closures` reads them, atomically."""
+    rows = [[x.a, x.b, _plain(x.time), _plain(x.until)] for x in layout.closures]
+    write_atomically(path, render_csv([CLOSURES.required, *rows]).encode())
 
 
 def format_record(instance: Instance) -> str:

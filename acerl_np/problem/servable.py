@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -327,6 +328,25 @@ def list_doubts(instance: Instance) -> list[str]:
             f"spans {days} days with {len(pauses)} pauses of about {hours:.0f} h; expected a record for each "
             "shift or day (records convert --split day)"
         )
+    return found + _list_cut_off(instance)
+
+
+def _list_cut_off(instance: Instance) -> list[str]:
+    """Say of each closure between which sites no way leads while it lasts, that of tasks of then."""
+    layout, found = instance.layout, []
+    stages = layout.list_stages()
+    for (begin, closed), (end, _) in pairwise([*stages, (math.inf, ())]):
+        distance = layout.with_closed(closed).routes.distance
+        apart = np.isinf(distance[layout.starts][:, instance.pickup]).all(axis=0)
+        apart |= np.isinf(distance[instance.pickup, instance.delivery])
+        tasks = np.flatnonzero(apart & (instance.arrival < end))
+        if len(tasks):
+            k = int(tasks[-1])
+            sites = [layout.sites[x].id for x in (instance.pickup[k], instance.delivery[k])]
+            found.append(
+                f"closures from {begin} s to {end:g} s leave {len(tasks)} tasks that arrive before without a "
+                f"way, such as '{instance.tasks[k]}' from '{sites[0]}' to '{sites[1]}'; they wait"
+            )
     return found
 
 

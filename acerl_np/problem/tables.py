@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -81,16 +82,19 @@ def build_problem(
     largest = max(len(instance.layout.vehicles) for instance in instances)
     Field(int, 1, MAX_TASK_SLOTS, optional=True).read("task_slots", task_slots, InputError)
     Field(int, largest, MAX_VEHICLES, optional=True).read("n_vehicles", n_vehicles, InputError)
-    floors = _list_floors([instance.layout for instance in instances])
-    fleet = max(largest, int(n_vehicles or 1))
-    n_tasks = max(instance.n_tasks for instance in instances)
-    vehicles = [vehicle for instance in instances for vehicle in instance.layout.vehicles]
-    n_breakdowns = max(1, *(len(vehicle.breakdowns) for vehicle in vehicles))
-    _check_size(floors, len(instances), n_tasks, fleet, n_breakdowns)
     for instance in instances:
         _ = instance.is_reachable
         if instance.layout.has_random_breakdowns:
             check_tries(instance)
+    # After the rows of the records, one for each change of what is closed.
+    rows, stages = [*instances], _list_stages(instances)
+    rows += [stage for _, _, stage in stages]
+    floors = _list_floors([instance.layout for instance in rows])
+    fleet = max(largest, int(n_vehicles or 1))
+    n_tasks = max(instance.n_tasks for instance in instances)
+    vehicles = [vehicle for instance in instances for vehicle in instance.layout.vehicles]
+    n_breakdowns = max(1, *(len(vehicle.breakdowns) for vehicle in vehicles))
+    _check_size(floors, len(rows), n_tasks, fleet, n_breakdowns)
     scaling = (
         interface.find_scaling(instances) if scaling is None else interface.check_scaling(scaling)
     )
@@ -99,16 +103,45 @@ def build_problem(
     n_stations = max(len(_list_stations(instance.layout)) for instance in instances)
     machines = [len(item.layout.machines) for item in instances if not item.is_plain]
     n_machines = max(machines, default=-1)
-    room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns, n_stations, n_machines)
+    room = _allocate_rows(len(rows), n_tasks, fleet, n_breakdowns, n_stations, n_machines)
     problem = _stack_layouts(floors, room, scaling, task_slots, goal)
     if horizon is not None:
         problem.instance["horizon"] = int(horizon)
-    for i, instance in enumerate(instances):
+    _link_stages(problem, stages)
+    for i, instance in enumerate(rows):
         _fill_instance(problem, i, instance, floors.rows)
         if instance.layout.has_random_breakdowns:
-            problem.instance["horizon"][i] = find_last_tick(instance, horizon)
+            own = instances[problem.instance["record"][i]]
+            problem.instance["horizon"][i] = find_last_tick(own, horizon)
     problem = _mark_auxiliary(problem)
-    return interface.place_tasks(problem, instances, slots) if slots.ids else problem
+    return interface.place_tasks(problem, rows, slots) if slots.ids else problem
+
+
+def count_records(problem: Problem) -> int:
+    """Return how many rows of the tables are records as they begin; those after are stages of these."""
+    return len(problem.instance) - int((problem.instance["changes_at"] < NEVER).sum())
+
+
+def _list_stages(instances: Sequence[Instance]) -> list[tuple[int, int, Instance]]:
+    """Return of each change of what is closed the record, the tick, and the record on the floor from then."""
+    found, floors = [], dict[tuple[int, tuple[tuple[str, str], ...]], Layout]()
+    for i, instance in enumerate(instances):
+        for tick, closed in instance.layout.list_stages():
+            key = id(instance.layout), closed
+            if key not in floors:
+                floors[key] = instance.layout.with_closed(closed)
+            found.append((i, tick, replace(instance, layout=floors[key])))
+    return found
+
+
+def _link_stages(problem: Problem, stages: Sequence[tuple[int, int, Instance]]) -> None:
+    """Write which row stands in the place of another from a tick on."""
+    first = len(problem.instance) - len(stages)
+    instance, last = problem.instance, dict[int, int]()
+    instance["record"][:first] = range(first)
+    for row, (i, tick, _) in enumerate(stages, first):
+        instance["changes_at"][last.get(i, i)] = tick
+        instance["becomes"][last.get(i, i)], instance["record"][row], last[i] = row, i, row
 
 
 class _Floors(NamedTuple):
@@ -131,13 +164,13 @@ class _Floors(NamedTuple):
 
     @property
     def have_limits(self) -> bool:
-        return any(layout.routes.edge_speed is not None for layout in self.layouts)
+        return any(layout.open_all().routes.edge_speed is not None for layout in self.layouts)
 
 
 def _share_floor(a: Layout, b: Layout) -> bool:
     # Shared routes are but a hint, which files and other processes do not keep.
     speeds = [layout.quickest_routes and max(v.speed for v in layout.vehicles) for layout in (a, b)]
-    names = ("sites", "edges", "named_routes", "truncate_distances", "blocks")
+    names = ("sites", "edges", "named_routes", "truncate_distances", "blocks", "closed")
     equal = speeds[0] == speeds[1] and all(getattr(a, name) == getattr(b, name) for name in names)
     return (a.routes is b.routes and a.sites == b.sites) or equal
 
@@ -157,7 +190,7 @@ def _list_floors(own: Sequence[Layout]) -> _Floors:
     for layout, k in different.values():
         for speed in sorted({vehicle.speed for vehicle in layout.vehicles}):
             if (k, speed) not in rows:
-                matters = layout.routes.find_slowdown(speed) is not None
+                matters = layout.open_all().routes.find_slowdown(speed) is not None
                 rows[k, speed] = count if matters else -1
                 count += matters
     return _Floors(layouts, layout_of, rows)
@@ -200,7 +233,8 @@ def _allocate_rows(
         "scaling": np.zeros((n, state.N_SCALING_FIELDS)),
         "unit": np.ones(n, state.UNIT),
     }
-    room["instance"]["park_after"] = room["instance"]["horizon"] = NEVER
+    for name in ("park_after", "horizon", "changes_at"):
+        room["instance"][name] = NEVER
     room["instance"]["max_changes"] = -1
     room["chain"]["machine"] = room["chain"]["after"] = -1
     room["breakdown"]["tick"] = NEVER
@@ -241,9 +275,10 @@ def _stack_layouts(
     for k, layout in enumerate(layouts):
         size = len(layout.sites)
         problem.distance[k, :size, :size] = layout.routes.distance
-        problem.edge_length[k, :size, :size] = layout.routes.edge_length
-        if layout.routes.edge_speed is not None:
-            problem.edge_speed[k, :size, :size] = layout.routes.edge_speed
+        edges = layout.open_all().routes  # who is on one that is closed finishes it
+        problem.edge_length[k, :size, :size] = edges.edge_length
+        if edges.edge_speed is not None:
+            problem.edge_speed[k, :size, :size] = edges.edge_speed
         problem.way["next_site"][k, :size, :size] = layout.routes.next_site
         for ends, route in layout.routes.explicit.items():
             problem.way["named_route"][k, *ends] = position
@@ -251,7 +286,8 @@ def _stack_layouts(
     for (k, speed), row in rows.items():
         if row >= 0:
             size = len(layouts[k].sites)
-            problem.slowdown[row, :size, :size] = layouts[k].routes.find_slowdown(speed)
+            slowdown = layouts[k].routes.find_slowdown(speed)
+            problem.slowdown[row, :size, :size] = 0.0 if slowdown is None else slowdown
     return problem
 
 
@@ -367,7 +403,7 @@ def empty_problem(problem: Problem, layouts: Sequence[Layout]) -> Problem:
     breakdown = np.full(shape, NEVER, state.BREAKDOWN)
     for i, layout in enumerate(layouts):
         _fill_breakdowns(breakdown[i], layout)
-    instance = problem.instance.copy()
+    instance = problem.instance[: len(layouts)].copy()
     instance["n_tasks"] = 0
     # One row of tasks, which nothing reads, is enough.
     room = {"ends": problem.ends[:, :1].copy(), "record": problem.record[:, :1].copy()}
@@ -499,7 +535,8 @@ def _fill_auxiliary(problem: Problem, i: int, layout: Layout) -> None:
         if battery is not None:
             for name in BATTERY_FIELDS:
                 problem.battery[name][i, v] = getattr(battery, name)
-            used = (2 * battery.empty + battery.loaded) * layout.longest_ways[v]
+            rate, longest = 2 * battery.empty + battery.loaded, layout.longest_ways[v]
+            used = rate * longest if longest < math.inf else math.inf
             problem.battery["plenty"][i, v] = min(used, state.NEVER)
     instance = problem.instance[i]
     if layout.parking is not None:
@@ -527,6 +564,7 @@ def _mark_auxiliary(problem: Problem, lacks_ways: bool = False) -> Problem:
     if problem.adjacency.shape[0]:
         return problem
     some = lacks_ways or (problem.instance["chained"] | problem.instance["auxiliary"]).any()
+    some |= (problem.instance["changes_at"] < NEVER).any()
     return problem._replace(auxiliary=state.AUXILIARY if some else state.NO_AUXILIARY)
 
 

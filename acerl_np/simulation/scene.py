@@ -191,7 +191,8 @@ class Scene:
     @property
     def instances(self) -> list[Any]:
         """The instance that each episode is on."""
-        return [self.pool[i] for i in self.state.episode["instance"]]
+        rows = self.problem.instance["record"][self.state.episode["instance"]]
+        return [self.pool[i] for i in rows]
 
     @property
     def n_features(self) -> int:

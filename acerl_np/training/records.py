@@ -11,7 +11,7 @@ from acerl_np.evolution.sampler import check_ids
 from acerl_np.kernels.core.state import Problem
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.kernels.rollout.variation import draw_records
-from acerl_np.problem.tables import allocate_variants
+from acerl_np.problem.tables import allocate_variants, count_records
 from acerl_np.training.config import Config
 
 
@@ -38,7 +38,7 @@ def count_records_per_member(problem: Problem, config: Config) -> int:
     """Return K, the records that each member of a generation plays."""
     if config.records_per_member is not None:
         return config.records_per_member
-    tasks = float(problem.instance["n_tasks"].mean())
+    tasks = float(problem.instance["n_tasks"][: count_records(problem)].mean())
     budget = config.decisions or config.generations * config.population * tasks * FEWEST
     each = budget / (ENOUGH_GENERATIONS * config.population * tasks)
     return int(min(max(round(each), FEWEST), MOST))
@@ -51,13 +51,16 @@ class TrainingRecords:
         self.problem, self.config = problem, config
         self._varies = config.perturb > 0 or config.synthetic > 0.0
         self.each = count_records_per_member(problem, config)
-        n = self.each if self.each > 1 else len(problem.instance)
-        self._drawn = allocate_variants(problem, n) if self._varies else problem
+        self._n = count_records(problem)
+        n = self.each if self.each > 1 else self._n
+        # Of each variant a row for each stage of the record that has most.
+        most = 1 + int(np.bincount(problem.instance["record"][self._n :], minlength=1).max())
+        self._drawn = allocate_variants(problem, n * most) if self._varies else problem
         self._key = np.empty(4, np.uint32)
 
     def assign(self, sampler: InstanceSampler, noise: Noise) -> AssignedRecords:
         """Return what the members of a generation play (Algorithm 1, line 9)."""
-        n = len(self.problem.instance)
+        n = self._n
         if self.each == 1:
             # The paper's way: a record for each member. All members of a record play the same variant.
             dealt = check_ids(sampler.assign_members(noise), noise.population, n)

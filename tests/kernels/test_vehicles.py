@@ -19,6 +19,8 @@ from acerl_np.support.errors import InputError
 
 CHAINED = list_kinds(worlds.with_chains(worlds.worlds()))
 ALL = {**KINDS, **{f"{kind}, chains": drawn for kind, drawn in CHAINED.items()}}
+CLOSED = ("as they are", "both", "both, chains")
+ALL |= {f"{kind}, closures": worlds.with_closures(ALL[kind]) for kind in CLOSED}
 
 both = pytest.mark.parametrize("commitment", ["assignment", "pickup"])
 

@@ -11,7 +11,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from live_events import BATTERY, floor
 from machine import JIT
-from played import KINDS
+from played import KINDS as OPEN
 
 import acerl_np
 from acerl_np import Dispatcher, EventError, IndexPolicy, Instance, Layout, Lookahead
@@ -22,6 +22,8 @@ from acerl_np.policies.rules import BASELINES
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from studies.job_shops import import_bilge_ulusoy
 
+CLOSED = {f"{kind}, closures": worlds.with_closures(drawn) for kind, drawn in OPEN.items()}
+KINDS = OPEN | CLOSED
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
 
 
@@ -55,8 +57,14 @@ class Plant(full.Episode):
 
     def process_tick(self):
         before = [(vehicle.word, list(vehicle.stops)) for vehicle in self.vehicles]
+        closed = self._closed
         super().process_tick()
         now = float(self.time)
+        for kind, pairs in (
+            (E.EdgeOpened, closed - self._closed),
+            (E.EdgeClosed, self._closed - closed),
+        ):
+            self.events += [kind(now, *sorted(pair)) for pair in sorted(pairs, key=sorted)]
         for name, vehicle, (word, stops) in zip(self.names, self.vehicles, before, strict=True):
             self._tell_passes(name, vehicle, stops)
             if vehicle.word == "broken":  # a dispatcher does not know where on an edge it stands
@@ -87,7 +95,7 @@ class Plant(full.Episode):
 
     def _tell_tasks(self):
         now = float(self.time)
-        for task in self.task_pool:
+        for task in [*self.task_pool, *self._aside]:
             if task.name not in self.known:
                 self.known.add(task.name)
                 if task.name not in self.told:

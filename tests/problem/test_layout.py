@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acerl_np import Instance, Layout, LayoutError, RandomBreakdowns
-from acerl_np.problem.parts import Breakdown
+from acerl_np.problem.parts import Breakdown, Closure
 
 FLOORS = st.booleans().flatmap(lambda quickest: worlds.floors(quickest=quickest))
 WORLDS = worlds.with_parking(worlds.worlds(FLOORS) | worlds.with_chargers(worlds.worlds(FLOORS)))
@@ -32,6 +32,9 @@ WITH = {
     ),
     "with_loads": lambda layout: layout.with_loads("stay"),
     "with_commitment": lambda layout: layout.with_commitment("pickup", 3),
+    "with_closures": lambda layout: layout.with_closures(
+        [Closure(layout.edges[0].a, layout.edges[0].b, 3.0, 9.0)]
+    ),
     "with_traffic": lambda layout: layout.with_traffic("beside"),
 }
 

@@ -19,6 +19,7 @@ from acerl_np.problem.conversion import Conversion, convert_records
 from acerl_np.problem.export import Export, format_mapping, parse_columns, read_mapping
 from acerl_np.problem.fields import show_moment
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.records import CLOSURES_FILE
 from acerl_np.problem.servable import list_doubts
 from acerl_np.problem.source import DELIMITERS, normalise
 from acerl_np.support import errors
@@ -199,11 +200,19 @@ def _convert_log(arguments: argparse.Namespace) -> None:
         days = [day for path in arguments.audit for day in read_days(path, layout)]
     ends = [f"-{k}" for k in range(1, len(days) + 1)] if len(days) > 1 else [""]
     files = [(f"{stem}{end}.csv", f"{stem}{end}{SERVED}") for end in ends]
+    shut = {
+        f"{stem}{end}.{CLOSURES_FILE}": day.instance.layout
+        for end, day in zip(ends, days, strict=True)
+        if day.instance.layout.closures or layout.closures
+    }
     known = {vehicle.id for vehicle in layout.vehicles}
     fleets = [day.instance.layout.vehicles for day in days]
     joined = {x.id: x for own in fleets for x in own if x.id not in known}
     floor = f"{stem}.layout.json" if joined else None
-    declare_outputs(arguments, [floor, *(path for both in files for path in both)])
+    declare_outputs(arguments, [floor, *shut, *(path for both in files for path in both)])
+    for path, own in shut.items():
+        records.write_closures(own, path)
+        print(make_printable(f"{path}: {count(len(own.closures), 'closure')} of edges"))
     for (record, served), day in zip(files, days, strict=True):
         records.write_record(day.instance, record)
         records.write_assignments(served, day)

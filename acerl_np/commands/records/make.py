@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,10 +15,16 @@ from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.tables import count
 from acerl_np.problem import columns, records
-from acerl_np.problem.bundled import BESIDE, expand_names, find_breakdowns, load_layout
+from acerl_np.problem.bundled import (
+    BESIDE,
+    expand_names,
+    find_breakdowns,
+    find_closures,
+    load_layout,
+)
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.records import BREAKDOWNS_FILE
+from acerl_np.problem.records import BREAKDOWNS_FILE, CLOSURES_FILE
 from acerl_np.problem.servable import measure_load
 from acerl_np.support import errors
 from acerl_np.support.errors import InputError, describe, make_printable
@@ -48,17 +54,17 @@ def make(arguments: argparse.Namespace) -> None:
         if getattr(arguments, option.key) != option.default:
             arrivals = f" and --arrivals {arguments.arrivals}" if option not in OF_RECORDS else ""
             raise InputError(f"{option.name}: given {how}{arrivals}; expected it left out")
-    made, breakdowns = (vary if arguments.tasks_of else draw)(arguments)
-    write_made(made, arguments.out, breakdowns)
+    made, beside = (vary if arguments.tasks_of else draw)(arguments)
+    write_made(made, arguments.out, beside)
 
 
-def vary(arguments: argparse.Namespace) -> tuple[list[Instance], bytes | None]:
-    """Return perturbed records, or such of another demand; and their breakdowns."""
+def vary(arguments: argparse.Namespace) -> tuple[list[Instance], dict[str, bytes]]:
+    """Return perturbed records, or such of another demand; and the tables beside them."""
     from acerl_np.problem.demand import draw_shift
     from acerl_np.problem.generate import perturb
 
     loaded = inputs.load_instances(arguments, tasks=arguments.tasks_of)
-    breakdowns = read_own_breakdowns(arguments)
+    beside = read_own_tables(arguments)
     factor = arguments.demand_factor
     magnitude: int | None
     zeros: Literal["keep", "move"]
@@ -73,22 +79,22 @@ def vary(arguments: argparse.Namespace) -> tuple[list[Instance], bytes | None]:
     seed = arguments.seed
     if magnitude is None:
         drawn = [draw_shift(record, factor, seed=seed) for record in loaded]
-        return [replace(x, name=name) for x, name in zip(drawn, names, strict=True)], breakdowns
+        return [replace(x, name=name) for x, name in zip(drawn, names, strict=True)], beside
     named = zip(loaded, names, strict=True)
     made = [perturb(x, magnitude, name=name, seed=seed, zeros=zeros) for x, name in named]
-    return made, breakdowns
+    return made, beside
 
 
-def draw(arguments: argparse.Namespace) -> tuple[list[Instance], None]:
+def draw(arguments: argparse.Namespace) -> tuple[list[Instance], dict[str, bytes]]:
     """Return records that are drawn for a floor."""
     if arguments.layout is None:
         raise InputError("--layout: missing; expected a layout, or RECORDS to vary")
-    check_breakdowns_there(arguments.out, None)
+    check_beside(arguments.out, {})
     pattern = arguments.names or "tasks-{k}"
     names = [make_name(pattern, k) for k in range(1, arguments.count + 1)]
     declare_records(arguments, names, "{k}")
     draw_some = draw_shifts if arguments.arrivals == "shift" else draw_tasks
-    return draw_some(arguments, load_layout(arguments.layout), names), None
+    return draw_some(arguments, load_layout(arguments.layout), names), {}
 
 
 def draw_tasks(
@@ -142,41 +148,52 @@ def draw_shifts(
     return made
 
 
-def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
-    """Return what must stand in the file of breakdowns beside new variants, None if those of the layout hold.
+def read_own_tables(arguments: argparse.Namespace) -> dict[str, bytes]:
+    """Return what must stand beside new variants, by the files' names: breakdowns and closures.
 
-    One file holds for all records of a folder, so records with unlike files are refused.
+    Those of the layout hold where a name is left out. One file holds for all records of a folder, so records
+    with unlike files are refused.
     """
-    content: bytes | None
     path, _ = inputs.read_breakdowns(arguments.breakdowns or ())
-    if path == records.NO_BREAKDOWNS:
-        content = f"{','.join(columns.BREAKDOWNS.required)}\n".encode()
-    elif path is not None:
-        content = read_bytes(path, InputError, streams=True)
-    else:
-        found: dict[bytes | None, str] = {}
+    content: bytes | None
+    found: dict[str, bytes] = {}
+    for name, find in BESIDE_FOUND.items():
+        contents: dict[bytes | None, str] = {}
         for task in expand_names(arguments.tasks_of):
-            beside = find_breakdowns(task)
-            found.setdefault(None if beside is None else read_bytes(beside, InputError), task)
-        if len(found) > 1:
-            first, second, *_ = found.values()
+            beside = find(task)
+            content = None if beside is None else read_bytes(beside, InputError)
+            contents.setdefault(content, task)
+        if name == BREAKDOWNS_FILE and path == records.NO_BREAKDOWNS:
+            contents = {f"{','.join(columns.BREAKDOWNS.required)}\n".encode(): path}
+        elif name == BREAKDOWNS_FILE and path is not None:
+            contents = {read_bytes(path, InputError, streams=True): path}
+        if len(contents) > 1:
+            first, second, *_ = contents.values()
             raise InputError(
-                f"{second}: other breakdowns ({BREAKDOWNS_FILE} beside it) than those of {first}, and one "
-                "folder has one such file; expected records with the same, or --breakdowns"
+                f"{second}: other {Path(name).stem} ({name} beside it) than those of {first}, and one "
+                "folder has one such file; expected records with the same"
+                + ", or --breakdowns"
+                * (name == BREAKDOWNS_FILE)
             )
-        content = next(iter(found), None)
-    check_breakdowns_there(arguments.out, content)
-    return content
+        content = next(iter(contents), None)
+        if content is not None:
+            found[name] = content
+    check_beside(arguments.out, found)
+    return found
 
 
-def check_breakdowns_there(folder: str, content: bytes | None) -> None:
-    """Refuse a folder whose breakdowns would replace those of new records, `content` or the layout's."""
-    there = Path(folder) / BREAKDOWNS_FILE
-    if path_exists(there) and read_bytes(there, InputError) != content:
-        raise InputError(
-            f"{there}: holds other breakdowns than those of the records, and would replace them; "
-            "expected another --out"
-        )
+BESIDE_FOUND = {BREAKDOWNS_FILE: find_breakdowns, CLOSURES_FILE: find_closures}
+
+
+def check_beside(folder: str, contents: Mapping[str, bytes]) -> None:
+    """Refuse a folder whose breakdowns or closures would replace those of new records, or the layout's."""
+    for name in BESIDE_FOUND:
+        there = Path(folder) / name
+        if path_exists(there) and read_bytes(there, InputError) != contents.get(name):
+            raise InputError(
+                f"{there}: holds other {Path(name).stem} than those of the records, and would replace them; "
+                "expected another --out"
+            )
 
 
 COUNTER = re.compile(r"\{k(?:\+([0-9]{1,6}))?\}")
@@ -204,8 +221,8 @@ def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields:
     """Refuse names that new records cannot have in the arguments' folder; `fields` make names differ."""
     if len(set(names)) < len(names):
         raise InputError(f"--names: '{arguments.names}' gives one name twice; expected {fields}")
-    if Path(BREAKDOWNS_FILE).stem in names:
-        expected = f"expected another name than that of {BREAKDOWNS_FILE}"
+    if taken := {f"{name}.csv" for name in names}.intersection(BESIDE_FOUND):
+        expected = f"expected another name than that of {min(taken)}"
         raise InputError(f"--names: read '{arguments.names}'; {expected}")
     files = [Path(arguments.out) / f"{name}.csv" for name in names]
     there = expand_names([arguments.out], needed=False) if Path(arguments.out).is_dir() else []
@@ -220,14 +237,14 @@ def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields:
     declare_outputs(arguments, files, folder=arguments.out)
 
 
-def write_made(made: list[Instance], out: str, breakdowns: bytes | None = None) -> None:
-    """Write records into a folder, after the breakdowns beside them, if any, and print their paths."""
+def write_made(made: list[Instance], out: str, beside: Mapping[str, bytes]) -> None:
+    """Write records into a folder, after the tables beside them, and print their paths."""
     contents = {f"{item.name}.csv": records.format_record(item).encode() for item in made}
     folder = make_folder(out)
-    # What is there already has the same content.
-    if breakdowns is not None and not path_exists(folder / BREAKDOWNS_FILE):
-        write_atomically(folder / BREAKDOWNS_FILE, breakdowns)
-        print(f"breakdowns {folder / BREAKDOWNS_FILE}", file=sys.stderr)
+    for name, content in beside.items():
+        if not path_exists(folder / name):  # what is there already has the same content
+            write_atomically(folder / name, content)
+            print(f"{Path(name).stem} {folder / name}", file=sys.stderr)
     for name, content in contents.items():
         write_atomically(folder / name, content)
         print(folder / name)

@@ -61,6 +61,9 @@ INSTANCE = describe_record(
             "handling_at",
             "reserve",
             "loads_stay",
+            "record",
+            "changes_at",
+            "becomes",
         )
     }
 )
@@ -189,6 +192,7 @@ VEHICLE = describe_record(
             "level_tick",
             "estimate",
             "held",
+            "floor",
         ),
         np.float64: (
             "halted_at",
@@ -274,6 +278,9 @@ class Problem(NamedTuple):
         handling_at : HANDLED_AT_BOTH, HANDLED_AT_PICKUP or HANDLED_AT_DELIVERY
         reserve : what batteries must hold where vehicles meet, % of what free ways use; 0 if none do
         loads_stay : whether a vehicle that breaks down keeps what it has loaded, 0 or 1
+        record : row of the record as it begins, this one or another
+        changes_at, becomes : tick from which another row, with other edges closed, stands in the place of
+            this one, `NEVER` for none, and which
     ends : ndarray(ENDS, (I, M)), the sites of each task
         pickup, delivery
     record : ndarray(RECORD, (I, M)), the tasks as they are given
@@ -379,7 +386,7 @@ class State(NamedTuple):
     Attributes
     ----------
     episode : ndarray(EPISODE, (B,))
-        instance : row of `Problem`
+        instance : row of `Problem`, another one from its `changes_at` on
         phase : RUNNING, FINISHED, STUCK (nothing will ever happen) or STOPPED (at the horizon)
         time : tick
         n_arrived, n_finished, n_decisions
@@ -396,7 +403,7 @@ class State(NamedTuple):
     pool : ndarray(int64, (B, M)), waiting tasks in pool order
     waiting_since : ndarray(float64, (B, M)), s, per task
     task : ndarray(TASK, (B, M))
-        vehicle : -1 while unassigned
+        vehicle : -1 while unassigned, -2 while no way leads there
         start, finish : ticks of the last assignment and of the finish
         changes : how often it was called back
     job : ndarray(JOB, (B, M)); as the next three, without tasks if no instance is chained
@@ -438,6 +445,7 @@ class State(NamedTuple):
         level, level_tick : energy when that last changed course
         estimate : scratch: when it will have charged, -1 if it does not count; or leaves where it stands
         held : ticks for which it stood broken down with its load on this trip
+        floor : row of `Problem.way` by which it drives: that of the layout as it set out
         halted_at : m that a halted vehicle stands past site, 0 at the site
         edge_offset : m past edge_from at edge_tick
         trip_metres, trip_slowdown : m and s of speed limits from where the way begins to
@@ -714,6 +722,18 @@ def count_ticks(seconds):
     return np.int64(min(np.ceil(seconds - NOISE), 2.0**62))
 
 
+@unless_auxiliary(NEVER)
+def find_change(problem, i):
+    """Return the tick at which edges are closed or opened next, `NEVER` for none."""
+    return problem.instance[i].changes_at
+
+
+@unless_auxiliary(False)
+def is_endless(problem, metres):
+    """Whether no way leads somewhere, as edges may be closed."""
+    return metres == np.inf
+
+
 @inner_kernel
 def find_ready(problem, state, b, task):
     """Return from when on a task that is known may be loaded, s: its arrival, or after the one before it."""
@@ -863,9 +883,13 @@ def clear_usage(vehicle):
 
 @inner_kernel
 def copy_floor(source, i, target, k):
-    """Copy floor and fleet of instance i of one Problem to row k of another one of the same layouts."""
+    """Copy floor and fleet of instance i of one Problem to row k of another one of the same layouts.
+
+    What will be closed or opened is not copied.
+    """
     n_vehicles = source.fleet.shape[1]
     copy_records(source.instance, i, target.instance, k, 1)
+    target.instance[k].changes_at = NEVER
     copy_records(source.fleet[i], 0, target.fleet[k], 0, n_vehicles)
     copy_fields(source.servers, i, target.servers, k)
     copy_records(source.battery[i], 0, target.battery[k], 0, n_vehicles)

@@ -155,6 +155,8 @@ def list_features(problem, state, b, features, seen):
             ends = problem.ends[i, task]
             pickup, delivery = ends.pickup, ends.delivery
             total = distance[site, pickup] + distance[pickup, delivery]
+            if S.is_endless(problem, total):
+                continue
             total = S.measure_distance(total, truncate)
             x = (total - scale[S.SCALING_TOTAL_MID]) / scale[S.SCALING_TOTAL_HALF]
             n = append_feature(features, n, first + N_VEHICLE_FEATURES + seen[k, SEEN_SLOT], x)

@@ -14,8 +14,8 @@ from acerl_np.support.compiled import inner_kernel, kernel
 def undo_usage(problem, state, b, v, length, moved):
     """Take back what vehicle v will not do of its trip, as it breaks down, `moved` m along its edge."""
     i = state.episode[b].instance
-    distance = problem.distance[problem.instance[i].layout]
     vehicle = state.vehicle[b, v]
+    distance = problem.distance[vehicle.floor]
     task, ahead = vehicle.task, vehicle.edge_to
     rest = length - state.vehicle[b, v].edge_offset - moved
     if task < 0:
@@ -112,7 +112,7 @@ def break_vehicle(problem, state, b, v, ticks):
         vehicle.task = -1
         ready = S.find_ready(problem, state, b, task)
         state.waiting_since[b, task] = max(ready, np.float64(now - 1))
-        commitment.append_waiting(state, b, task)
+        commitment.append_waiting(problem, state, b, task)
     vehicle.status = S.BROKEN
     vehicle.place = -1
     vehicle.stand_site = -1

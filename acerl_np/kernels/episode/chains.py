@@ -113,12 +113,13 @@ def release_tasks(problem, state, b, tick):
     Return whether there are any.
     """
     i = state.episode[b].instance
-    left, before = 0, state.episode[b].pool_size
+    left, opens = 0, False
     for k in range(state.episode[b].n_expected):
         task = state.expected[b, k]
         if state.job[b, task].known <= tick:
             state.waiting_since[b, task] = state.ready[b, task]
-            append_waiting(state, b, task)
+            append_waiting(problem, state, b, task)
+            opens = True
         else:
             state.expected[b, left] = task
             left += 1
@@ -132,12 +133,13 @@ def release_tasks(problem, state, b, tick):
             state.ready[b, n] = state.waiting_since[b, n] = ready
             known = problem.chain[i, n].known
             if known <= tick:
-                append_waiting(state, b, n)
+                append_waiting(problem, state, b, n)
+                opens = True
             else:
                 expect_task(state, b, n, known)
         n += 1
     state.episode[b].n_arrived = n
-    return state.episode[b].pool_size > before
+    return opens
 
 
 @S.unless_auxiliary(False)

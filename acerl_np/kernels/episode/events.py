@@ -13,7 +13,7 @@ import numpy as np
 from acerl_np.kernels.core import state as S
 from acerl_np.kernels.core.records import clear_records
 from acerl_np.kernels.episode import auxiliary, breakdowns, chains
-from acerl_np.kernels.motion import commitment, energy, offers, traffic
+from acerl_np.kernels.motion import commitment, energy, offers, traffic, ways
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -21,9 +21,9 @@ from acerl_np.support.compiled import inner_kernel, kernel
 def find_next_tick(problem, state, b):
     """Return the tick of the next event of episode b, `NEVER` if there is none."""
     i, n_arrived = state.episode[b].instance, state.episode[b].n_arrived
-    tick = S.NEVER
+    tick = S.find_change(problem, i)
     if n_arrived < problem.instance[i].n_tasks:
-        tick = problem.arrival_tick[i, n_arrived]
+        tick = min(tick, problem.arrival_tick[i, n_arrived])
     if S.is_chained(problem, i):
         tick = min(tick, chains.find_chain_tick(problem, state, b))
     if S.has_auxiliary(problem, i):
@@ -69,19 +69,46 @@ def add_arrivals(problem, state, b, tick):
     i, first = state.episode[b].instance, state.episode[b].n_arrived
     n = first
     while n < problem.instance[i].n_tasks and problem.arrival_tick[i, n] <= tick:
-        commitment.append_waiting(state, b, n)
+        commitment.append_waiting(problem, state, b, n)
         state.waiting_since[b, n] = problem.record[i, n].arrival
         n += 1
     state.episode[b].n_arrived = n
     return n > first
 
 
+@S.unless_auxiliary(False)
+def change_floor(problem, state, b, tick):
+    """Close and open the edges of a tick; return whether there are any.
+
+    Tasks that are cut off leave the pool, those that are so no more come last, by when they were ready.
+    """
+    i = state.episode[b].instance
+    if problem.instance[i].changes_at != tick:
+        return False
+    i = state.episode[b].instance = problem.instance[i].becomes
+    size, state.episode[b].pool_size = state.episode[b].pool_size, 0
+    for k in range(size):
+        commitment.append_waiting(problem, state, b, state.pool[b, k])
+    while True:
+        first, least = np.int64(-1), np.inf
+        for task in range(state.episode[b].n_arrived):
+            if state.task[b, task].vehicle == -2 and not ways.is_cut_off(problem, i, task):
+                ready = S.find_ready(problem, state, b, task)
+                if ready < least:
+                    first, least = np.int64(task), ready
+        if first < 0:
+            return True
+        state.waiting_since[b, first] = least
+        commitment.append_waiting(problem, state, b, first)
+
+
 @inner_kernel
 def process_tick(problem, state, b, tick):
     """Let everything happen that happens at `tick`, in this order; then decisions may be due."""
-    i = state.episode[b].instance
     state.episode[b].time = tick
-    opens = breakdowns.break_and_repair(problem, state, b, tick)
+    opens = change_floor(problem, state, b, tick)
+    i = state.episode[b].instance
+    opens |= breakdowns.break_and_repair(problem, state, b, tick)
     opens |= finish_tasks(problem, state, b, tick)
     if S.has_auxiliary(problem, i):
         opens |= auxiliary.end_auxiliary(problem, state, b, tick)

@@ -19,8 +19,11 @@ def find_waiting(state, b, task):
 
 
 @inner_kernel
-def append_waiting(state, b, task):
-    """Put a task at the end of the pool."""
+def append_waiting(problem, state, b, task):
+    """Put a task at the end of the pool, or aside while no way leads there."""
+    if ways.is_cut_off(problem, state.episode[b].instance, task):
+        state.task[b, task].vehicle = -2
+        return
     state.task[b, task].vehicle = -1
     state.pool[b, state.episode[b].pool_size] = task
     state.episode[b].pool_size += 1
@@ -78,8 +81,8 @@ def undo_task(state, b, v):
 def undo_rest(problem, state, b, v):
     """Take back what vehicle v will not do of its way, as it turns at the next site."""
     i = state.episode[b].instance
-    distance = problem.distance[problem.instance[i].layout]
     vehicle = state.vehicle[b, v]
+    distance = problem.distance[vehicle.floor]
     task, end = vehicle.task, vehicle.destination
     stand, loaded = vehicle.stand_site, 0.0
     if task >= 0:
@@ -258,6 +261,8 @@ def open_round(problem, state, b):
             continue
         task = vehicle.task
         if state.task[b, task].changes >= problem.instance[i].max_changes:
+            continue
+        if ways.is_cut_off(problem, i, task):
             continue
         trips.find_turn(problem, state, b, v)
         size, position = (state.episode[b].pool_size, find_turn_of(problem, state, b, task))

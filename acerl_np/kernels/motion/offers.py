@@ -108,7 +108,7 @@ def may_wait(problem, state, b):
     for k in range(state.episode[b].n_expected):
         if comes_unasked(problem, state, b, state.expected[b, k]):
             return True
-    if count_returning(problem, state, b) > 0:
+    if count_returning(problem, state, b) > 0 or S.find_change(problem, i) < S.NEVER:
         return True
     for v in range(problem.instance[i].n_vehicles):
         k = state.vehicle[b, v].next_breakdown

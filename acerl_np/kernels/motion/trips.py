@@ -49,12 +49,13 @@ def set_on_edge(problem, state, b, v, origin, target, tick, length, rest):
 def enter_edge(problem, state, b, v, site, k, tick):
     """Set vehicle v on the edge after `site`, at `tick`; k is where a named route has its end, or -1."""
     layout = problem.instance[state.episode[b].instance].layout
-    state.vehicle[b, v].route_index = k
+    vehicle = state.vehicle[b, v]
+    vehicle.route_index = k
     if k >= 0:
         following = problem.route_sites[k]
     else:
         target = find_target(problem, state, b, v)
-        following = np.int64(problem.way[layout, site, target].next_site)
+        following = np.int64(problem.way[vehicle.floor, site, target].next_site)
     length = problem.edge_length[layout, site, following]
     set_on_edge(problem, state, b, v, site, following, tick, length, length)
 
@@ -72,7 +73,7 @@ def start_leg(problem, state, b, v, leg, site, tick):
         state.vehicle[b, v].leg = S.ARRIVED
         state.vehicle[b, v].edge_from = site
         return
-    way = problem.way[problem.instance[i].layout, site, target]
+    way = problem.way[state.vehicle[b, v].floor, site, target]
     enter_edge(problem, state, b, v, site, np.int64(way.named_route), tick)
 
 
@@ -109,8 +110,7 @@ def locate_vehicle(problem, state, b, v, tick):
             k = vehicle.route_index
             if state.vehicle[b, v].edge_offset > 0.0:
                 # The rest of a broken edge is behind: the route proper begins at its end.
-                layout = problem.instance[state.episode[b].instance].layout
-                k = np.int64(problem.way[layout, site, target].named_route)
+                k = np.int64(problem.way[vehicle.floor, site, target].named_route)
             elif k >= 0:
                 k += 1
             enter_edge(problem, state, b, v, site, k, reached)
@@ -174,6 +174,7 @@ def set_out(problem, state, b, v, target):
     now = state.episode[b].time
     vehicle = state.vehicle[b, v]
     metres, slowdown, turns = find_approach(problem, state, b, v, target)
+    vehicle.floor = problem.instance[i].layout
     if may_turn(state, b, v):
         tick, stand = vehicle.stand_tick, vehicle.stand_site
         if tick > now:
@@ -242,13 +243,13 @@ def find_turn(problem, state, b, v):
     reached, pace = vehicle.trip_reached, vehicle.trip_pace
     speed = problem.fleet[i, v].speed
     tick = min(vehicle.event_tick, start + S.count_ticks(metres / speed + slowdown))
-    k = np.int64(problem.way[layout, site, end].named_route)
+    k = np.int64(problem.way[vehicle.floor, site, end].named_route)
     while tick < now and site != end:
         if k >= 0:
             following = problem.route_sites[k]
             k += 1
         else:
-            following = np.int64(problem.way[layout, site, end].next_site)
+            following = np.int64(problem.way[vehicle.floor, site, end].next_site)
         length = problem.edge_length[layout, site, following]
         metres += length
         slowdown += slow_part(problem, i, v, site, following, length)

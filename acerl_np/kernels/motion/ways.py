@@ -21,6 +21,21 @@ def measure_way(problem, i, v, a, b):
     return metres, find_slowdown(problem, problem.fleet[i, v].slowdown, a, b)
 
 
+@S.unless_auxiliary(False)
+def is_cut_off(problem, i, task):
+    """Whether a task waits aside: its pickup and delivery, or it and all that may carry it, are apart."""
+    if not problem.instance[i].lacks_ways:
+        return False
+    distance, ends = problem.distance[problem.instance[i].layout], problem.ends[i, task]
+    if distance[ends.pickup, ends.delivery] == np.inf:
+        return True
+    for v in range(problem.instance[i].n_vehicles):
+        start = problem.start_site[i, v]
+        if S.may_carry(problem, i, v, task) and distance[start, ends.pickup] < np.inf:
+            return False
+    return True
+
+
 @inner_kernel
 def find_pace(problem, i, v, a, b):
     """Return the speed, m/s, of vehicle v of instance i on the edge from a to b."""

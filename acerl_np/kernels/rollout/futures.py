@@ -16,7 +16,7 @@ from acerl_np.kernels.core import state as S
 from acerl_np.kernels.core.records import copy_records
 from acerl_np.kernels.dispatching import deciders, index
 from acerl_np.kernels.episode import breakdowns, chains
-from acerl_np.kernels.motion import commitment, energy
+from acerl_np.kernels.motion import commitment, energy, ways
 from acerl_np.kernels.rollout import variation
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -127,8 +127,9 @@ class Ahead(NamedTuple):
 def find_reach(problem, state, b, ahead):
     """Return how many seconds of arrivals the futures of a decision hold, inf for all of the episode."""
     i = state.episode[b].instance
-    if ahead.horizon[i] > 0.0:
-        return ahead.horizon[i]
+    horizon = ahead.horizon[problem.instance[i].record]
+    if horizon > 0.0:
+        return horizon
     n_vehicles = problem.instance[i].n_vehicles
     crowd = max(1.0, state.episode[b].pool_size / n_vehicles)
     return max(LEAST_REACH, TRIPS * ahead.trip * crowd)
@@ -221,14 +222,14 @@ def weigh_history(problem, state, b, ahead):
     A record that agrees by half or less weighs as any other, so on days that do not repeat all weigh alike.
     """
     i = state.episode[b].instance
-    history = ahead.history
+    own, history = problem.instance[i].record, ahead.history
     now = np.float64(state.episode[b].time) + ahead.past[PAST_CLOCK]
     window = problem.unit[i].seconds
     highest = 0.0
     n_records = len(history.instance)
     for h in range(n_records):
         ahead.agreement[h] = 0.0
-        if ahead.matches and not ahead.excluded[i, h]:
+        if ahead.matches and not ahead.excluded[own, h]:
             n = np.int64(ahead.past[PAST_SEEN])
             ends, record, chain = ahead.seen_ends, ahead.seen_record, problem.chain[i][:0]
             if n < 0:
@@ -241,7 +242,7 @@ def weigh_history(problem, state, b, ahead):
             ahead.weight[h] = 0.0
     total = 0.0
     for h in range(n_records):
-        if ahead.excluded[i, h]:
+        if ahead.excluded[own, h]:
             ahead.weight[h] = 0.0
         else:
             ahead.weight[h] = np.exp(ahead.weight[h] - highest)
@@ -263,6 +264,7 @@ def write_present(problem, state, b, ahead):
         for task in range(state.episode[b].n_arrived):
             variation.copy_task(problem, i, task, future, 0, task)
         S.copy_row(state, b, states, PRESENT)
+        count_cut_off(states)
     else:
         S.copy_fleet(state, b, states, PRESENT)
         states.episode[PRESENT].n_arrived = 0
@@ -286,6 +288,15 @@ def write_present(problem, state, b, ahead):
         if S.is_chained(problem, i):
             copy_chains(problem, state, b, ahead)
     states.episode[PRESENT].instance = 0
+
+
+@S.unless_auxiliary()
+def count_cut_off(states):
+    """Count tasks as delivered to which no way leads: nobody knows when one will be opened."""
+    for task in range(states.episode[PRESENT].n_arrived):
+        if states.task[PRESENT, task].vehicle == -2:
+            states.task[PRESENT, task].finish = 0
+            states.episode[PRESENT].n_finished += 1
 
 
 @kernel
@@ -415,6 +426,8 @@ def write_future(state, b, ahead, f, h):
         if arrival > now + reach:
             continue
         variation.copy_task(history, h, task, future, 0, n)
+        if ways.is_cut_off(future, 0, n):
+            continue
         if chained:
             n += link_task(future, task, n_present, n, arrival, now)
         else:

@@ -59,12 +59,12 @@ def perturb_arrival(arrival, magnitude, uniform):
 
 @inner_kernel
 def is_relative(source, i, other):
-    """Whether instances i and other are of one floor, and of parts of it that lead to each other.
+    """Whether records i and other are of one floor, and of parts of it that lead to each other.
 
     A record that can be served lies in one such part, so its first task tells which.
     """
     layout = source.instance[i].layout
-    if source.instance[other].layout != layout:
+    if source.instance[other].layout != layout or source.instance[other].record != other:
         return False
     own, its = source.ends[i, 0].pickup, source.ends[other, 0].pickup
     there, back = source.distance[layout, own, its], source.distance[layout, its, own]
@@ -118,6 +118,31 @@ def draw_chains(source, i, key, target, k):
         n += end - first
         draw += 1
     target.instance[k].n_tasks = n
+
+
+@S.unless_auxiliary()
+def copy_stages(source, i, target, k, n):
+    """Write after n variants what row k of `target` becomes as edges of record i are closed and opened."""
+    n_tasks, at = target.instance[k].n_tasks, np.int64(k)
+    new = n + k * (len(target.instance) // n - 1)
+    while source.instance[i].changes_at < S.NEVER:
+        target.instance[at].changes_at, target.instance[at].becomes = (
+            source.instance[i].changes_at,
+            new,
+        )
+        i = source.instance[i].becomes
+        S.copy_floor(source, i, target, new)
+        target.instance[new].n_tasks = n_tasks
+        breakdown = source.breakdown[i]
+        for v in range(len(breakdown)):
+            copy_records(breakdown[v], 0, target.breakdown[new, v], 0, breakdown.shape[1])
+        distance = source.distance[source.instance[i].layout]
+        for task in range(n_tasks):
+            copy_task(target, k, task, target, new, task)
+            ends, truncates = target.ends[new, task], target.instance[new].truncates
+            metres = distance[ends.pickup, ends.delivery]
+            target.record[new, task].loaded = S.measure_distance(metres, truncates)
+        at, new = new, new + 1
 
 
 @kernel
@@ -181,3 +206,4 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
             chains.plan_arrivals(target, k, 0)
             for task in range(target.instance[k].n_tasks, target.record.shape[1]):
                 target.arrival_tick[k, task] = S.NEVER
+        copy_stages(source, i, target, k, len(bases))
