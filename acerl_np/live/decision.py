@@ -137,7 +137,7 @@ class LiveDecider:
         derive_key(seed, ACTION, 0, 0, self._key)
         self._prepared_for: S.Problem | None = None
         self._decider: Any = None
-        self._moment, self._moments = 0, list[np.ndarray]()
+        self._moment = 0
         self._shown = base if isinstance(base, Policy | OwnPolicy) else None
         self.rules = choices.PAPER_RULES if self._shown is None else self._shown.rules
         history = policy.history if isinstance(policy, Lookahead) else ()
@@ -220,13 +220,12 @@ class LiveDecider:
             self._prepared_for = board.problem
             player = RulePolicy(self.policy) if isinstance(self.policy, str) else self.policy
             self._decider = player.prepare(board.problem, [board.layout], self.greedy)[1]()
-            self._moments = deciders.list_moments(self._decider)
         if isinstance(self._decider, F.Ahead):
             self.tell(board, now)
             return self._look_ahead(self._decider, board, decisions, now)
         if not goes_on:
             self._moment += 1
-            for moment in self._moments:
+            for moment in deciders.list_moments(self._decider):
                 moment[0] = self._moment
         clock = self._clock(board, now)
         v, position, rule = kernels.decide_live(*clock, self._decider, self._key, decisions)

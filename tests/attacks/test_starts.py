@@ -338,8 +338,10 @@ def test_the_process_writes_its_state_and_goes_on_from_there_after_a_kill(tmp_pa
             process.stdin.flush()
             while out.read_bytes().count(b'"Ok"') < len(lines) and process.poll() is None:
                 time.sleep(0.05)
+            state, end = tmp_path / "day.jsonl.state.npz", time.monotonic() + 60.0
+            while not acerl_np.Dispatcher.load(state).waiting and time.monotonic() < end:
+                time.sleep(0.05)
             process.kill()
-    state = tmp_path / "day.jsonl.state.npz"
     assert 2_000 <= len(acerl_np.Dispatcher.load(state).waiting) <= 2_100
     paths = {"audit": tmp_path / "day.jsonl", "state": state}
     with acerl_np.Dispatcher.recover(LAYOUT, "nearest", **paths) as again:

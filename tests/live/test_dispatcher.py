@@ -289,5 +289,6 @@ def test_a_moment_is_decided_as_if_each_decision_were_alone(policy, n, n_tasks, 
         orders = dispatcher.decide(30.0)
         for order in orders[:2]:
             dispatcher.feed(E.VehicleIdle(90.0, order.vehicle, tasks[int(order.task[1:])].delivery))
+        dispatcher = copy.deepcopy(dispatcher) if keeps else dispatcher
         made.append(orders + dispatcher.decide(100.0))
     assert made[0] == made[1]

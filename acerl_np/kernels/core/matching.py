@@ -117,34 +117,42 @@ def settle_ties(n_rows, n_columns, own):
         for c in range(n_columns):
             own.reached[c] = False
         for n in range(own.row_price[row]):
-            if own.cost[row, n] >= own.length[row] or move_row(row, own.cost[row, n], own):
+            if own.cost[row, n] >= own.length[row] or move_row(
+                row, own.cost[row, n], n_columns, own
+            ):
                 break
 
 
 @kernel
-def move_row(row, column, own):
-    """Give a row a column that prices allow, if only later rows move for that; return whether they can."""
-    held, n, size = own.length[row], 0, 0
+def move_row(row, column, n_columns, own):
+    """Give a row a column that prices allow, if only later rows move for that; return whether they can.
+
+    A column of no row counts as one of a row that may have each column that is free of charge.
+    """
+    held, n, size, is_left = own.length[row], 0, 0, False
     if not own.reached[column]:
         own.reached[column], own.came_from[column], own.queue[0], size = True, -1, column, 1
     while n < size:
         column = own.queue[n]
         owner = own.row_of[column]
         n += 1
-        # A column that is left must be free of charge.
-        if column == held or (owner < 0 and own.column_price[held] == 0):
-            own.row_of[held] = -1
+        if column == held:
             while own.came_from[column] >= 0:
                 before = own.came_from[column]
                 own.row_of[column] = own.row_of[before]
-                own.length[own.row_of[column]] = column
+                if own.row_of[column] >= 0:
+                    own.length[own.row_of[column]] = column
                 column = before
             own.row_of[column], own.length[row] = row, column
             return True
-        for k in range(own.row_price[owner] if owner > row else 0):
-            following = own.cost[owner, k]
-            if not own.reached[following]:
-                own.reached[following], own.came_from[following] = True, column
-                own.queue[size] = following
-                size += 1
+        n_ways = own.row_price[owner] if owner > row else 0
+        if owner < 0 and not is_left:
+            n_ways, is_left = n_columns, True
+        for k in range(n_ways):
+            following = own.cost[owner, k] if owner >= 0 else k
+            if own.reached[following] or (owner < 0 and own.column_price[following] != 0):
+                continue
+            own.reached[following], own.came_from[following] = True, column
+            own.queue[size] = following
+            size += 1
     return False
