@@ -66,12 +66,12 @@ def find_near(layout: Layout) -> list[Pair]:
 def describe_near(layout: Layout) -> str:
     """Return how many pairs are too near for the fleet, on what share of the ways, and if blocks say so.
 
-    That is "" where no vehicle has a length. Ways are those between two stations, or sites without any.
+    That is "" where none are. Ways are those between two stations, or sites without any.
     """
     length = max(vehicle.length for vehicle in layout.vehicles)
-    if length == 0.0:
+    n, pairs = len(layout.sites), find_near(layout) if length else []
+    if not pairs:
         return ""
-    n, pairs = len(layout.sites), find_near(layout)
     touched = np.zeros((n, n))
     for place in {place for pair in pairs for place in pair}:
         a, b = place[0], place[-1]
