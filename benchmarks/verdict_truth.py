@@ -1,6 +1,6 @@
 """Whether verdicts are true: what 550 weeks of some shifts say beside 400 further shifts.
 
-    python benchmarks/verdict_truth.py --out verdict-truth.csv        an hour of two cores
+    python benchmarks/verdict_truth.py --out verdict-truth.csv        6 minutes of two cores
     python benchmarks/verdict_truth.py --cases "little to win" --out verdict-truth.csv
     python benchmarks/verdict_truth.py --quick
 
