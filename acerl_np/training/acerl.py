@@ -26,7 +26,7 @@ from acerl_np.support.team import Team, find_team
 from acerl_np.support.trust import trusting
 from acerl_np.support.workers import THREADS, Workers
 from acerl_np.training import checkpoint
-from acerl_np.training.config import Config, check_config, take_stored
+from acerl_np.training.config import Config, check_config
 from acerl_np.training.history import (
     HISTORY_COLUMNS,
     VALUES,
@@ -34,10 +34,8 @@ from acerl_np.training.history import (
     Generation,
     pack_columns,
     pack_curve,
-    unpack_curve,
-    unpack_lines,
 )
-from acerl_np.training.parametrisations import make_parametrisation, make_search, restore_search
+from acerl_np.training.parametrisations import make_parametrisation, make_search
 from acerl_np.training.records import TrainingRecords
 from acerl_np.training.remote import Split
 from acerl_np.training.trainer import Trainer
@@ -350,7 +348,7 @@ class ACERL(Trainer[Generation]):
         THREADS.read("threads", threads)
         settings, instances, arrays = checkpoint.load_checkpoint(path, cls.kind)
         with checkpoint.refuse_unusable(path), trusting(trust):
-            config = Config.from_dict(take_stored(settings["config"]))
+            config = Config.from_dict(checkpoint.take_stored(settings["config"]))
             # Before anything is allocated for the network that the settings describe.
             form = make_parametrisation(instances, config, Workers(1))
             checkpoint.check_shape("theta", arrays["theta"], (form.n_parameters,))
@@ -393,32 +391,12 @@ class ACERL(Trainer[Generation]):
         found = checkpoint.unpack(template, arrays, unknown=unknown)
         for name in ("theta", "average"):
             checkpoint.check_parameters(name, found[name])
-        checkpoint.check_shape("history", found["history"], (generation, len(self.columns)))
-        # A generation in which no member finished has no means.
-        means = np.isin(self.columns, ("return_mean", "return_std", "cost_mean"))
-        missing = np.isnan(found["history"]) & ~(means & (found["failed"] > 0)[:, np.newaxis])
-        if missing.any():
-            raise CheckpointError("history: not finite; expected finite numbers")
-        rows = np.column_stack([found["history"], found["failed"]])
-        columns = (*self.columns, "failed")
-        self._take_lines(unpack_lines(Generation, columns, rows, found["counts"]))
-        restore_search(self.search, found["theta"], generation, found["spread"])
-        self._restore_curve(found["curve"])
+        self._take_lines(checkpoint.unpack_generations(found, self.columns, generation))
+        checkpoint.restore_search(self.search, found["theta"], generation, found["spread"])
+        n_best = self.search.mean.size * (self.config.outcome == "best")
+        every, curve = self.config.curve_every, found["curve"]
+        for point in checkpoint.unpack_looks(curve, every, generation, n_best):
+            self._keep(point)
+        self._best_theta = curve["best_theta"]
         self._average = found["average"]
         self.sampler.set_state(found["sampler"])
-
-    def _restore_curve(self, found: dict[str, np.ndarray]) -> None:
-        """Take over the looks; a `CheckpointError` where no training has had them."""
-        every = self.config.curve_every
-        due = list(range(0, self.generation + 1, every)) if every else []
-        when, best_theta = found["when"], found["best_theta"]
-        # One that was saved before its first step has not looked yet.
-        if when[:, 0].tolist() != due and (self.generation or len(when)):
-            read = f"generations {when[:5, 0].tolist()}"
-            refuse("curve.when", read, str(due[:5]), CheckpointError)
-        is_kept = self.config.outcome == "best" and len(when) > 0
-        checkpoint.check_shape("curve.best_theta", best_theta, (self.search.mean.size * is_kept,))
-        checkpoint.check_parameters("curve.best_theta", best_theta)
-        for point in unpack_curve(when, np.stack([found[name] for name in VALUES], axis=1)):
-            self._keep(point)
-        self._best_theta = best_theta

@@ -1,21 +1,28 @@
-"""Checkpoints: everything a training run needs to go on, in one `.npz` file."""
+"""Checkpoints as a training reads them to go on; `Trainer.save` writes them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any, NoReturn
 
 import numpy as np
 
+from acerl_np.evolution.covariance import Covariance
+from acerl_np.evolution.search import Search
+from acerl_np.policies import index
 from acerl_np.problem import packing
 from acerl_np.problem.instance import Instance
-from acerl_np.support.errors import CheckpointError, make_printable
+from acerl_np.support.errors import CheckpointError, InputError, make_printable
 from acerl_np.support.fields import refuse
-from acerl_np.support.files import read_arrays, take_kind, write_arrays
-
-FORMAT = 4
+from acerl_np.support.files import read_arrays, take_kind
+from acerl_np.support.trust import is_own_name, read_kept
+from acerl_np.training.config import Config
+from acerl_np.training.history import VALUES, CurvePoint, Generation, Line
+from acerl_np.training.parametrisations import MAX_SPREAD
+from acerl_np.training.trainer import FORMAT
 
 MAX_COUNT = 2**53
 """Largest number of episodes of a checkpoint; sums stay far from overflow."""
@@ -24,13 +31,16 @@ MAX_PARAMETER = 1e30
 """Largest parameter of a checkpoint: as a float32 it stays finite, also after what a generation adds."""
 
 
-def pack(parts: Mapping[str, Any], before: str = "") -> dict[str, np.ndarray]:
-    """Return nested arrays side by side: `before`, and the names on the way to each, joined by dots."""
-    found: dict[str, np.ndarray] = {}
-    for name, part in parts.items():
-        own = pack(part, f"{before}{name}.") if isinstance(part, Mapping) else {before + name: part}
-        found.update(own)
-    return found
+def take_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a training's file, all of them, and what they name of a user's as of a file."""
+    Config.check_whole(stored)
+    own: dict[str, Any] = {
+        x: read_kept(stored[x], x) for x in ("objective", "cost", "ranking", "sampler")
+    }
+    if isinstance(stored["features"], list):
+        find = index.find_feature
+        own["features"] = [find(x) if is_own_name(x) else x for x in stored["features"]]
+    return {**stored, **own}
 
 
 def unpack(
@@ -99,26 +109,6 @@ def refuse_unusable(path: str | os.PathLike[str]) -> Iterator[None]:
         raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
 
 
-def save_checkpoint(
-    path: str | os.PathLike[str],
-    kind: str,
-    settings: dict[str, Any],
-    instances: Sequence[Instance],
-    parts: Mapping[str, Any],
-) -> None:
-    """Write a checkpoint of a kind of training: plain settings, instances and nested arrays; atomically."""
-    write_arrays(
-        path,
-        {
-            "kind": kind,
-            "format": FORMAT,
-            "settings": packing.pack_json(settings),
-            "instances": packing.pack_instances(instances),
-            **pack(parts, "state."),
-        },
-    )
-
-
 def load_checkpoint(
     path: str | os.PathLike[str], kind: str
 ) -> tuple[dict[str, Any], list[Instance], dict[str, np.ndarray]]:
@@ -130,3 +120,65 @@ def load_checkpoint(
         settings = packing.unpack_json(stored.pop("settings"))
         instances = packing.unpack_instances(stored.pop("instances"))
     return settings, instances, {k.removeprefix("state."): array for k, array in stored.items()}
+
+
+def unpack_lines(
+    kind: type[Line], columns: Sequence[str], rows: np.ndarray, counts: np.ndarray
+) -> list[Line]:
+    """Return the lines of a history from its columns and its counts."""
+    whole = {item.name for item in fields(kind) if item.type == "int"}  # type: ignore[arg-type]
+    lines = []
+    for row, own in zip(rows.tolist(), counts.tolist(), strict=True):
+        values = {k: int(x) if k in whole else x for k, x in zip(columns, row, strict=True)}
+        lines.append(kind(**values, counts=tuple(own)))  # type: ignore[call-arg]
+    return lines
+
+
+def unpack_generations(
+    found: Mapping[str, np.ndarray], columns: Sequence[str], n: int
+) -> list[Generation]:
+    """Return the history of so many generations; a `CheckpointError` where no training has had it."""
+    history, failed = found["history"], found["failed"]
+    check_shape("history", history, (n, len(columns)))
+    # A generation in which no member finished has no means.
+    means = np.isin(columns, ("return_mean", "return_std", "cost_mean"))
+    if (np.isnan(history) & ~(means & (failed > 0)[:, np.newaxis])).any():
+        raise CheckpointError("history: not finite; expected finite numbers")
+    rows = np.column_stack([history, failed])
+    return unpack_lines(Generation, (*columns, "failed"), rows, found["counts"])
+
+
+def unpack_curve(when: np.ndarray, looks: np.ndarray) -> list[CurvePoint]:
+    """Return the points that `pack_curve` made arrays of."""
+    return [CurvePoint(*own, *look) for own, look in zip(when.tolist(), looks, strict=True)]
+
+
+def unpack_looks(
+    found: Mapping[str, np.ndarray], every: int, generation: int, n_best: int
+) -> list[CurvePoint]:
+    """Return the looks of a training, one every so many generations, as `unpack_generations`.
+
+    The parameters of the best look, if there is one, are `n_best`.
+    """
+    due = list(range(0, generation + 1, every)) if every else []
+    when, best_theta = found["when"], found["best_theta"]
+    # One that was saved before its first step has not looked yet.
+    if when[:, 0].tolist() != due and (generation or len(when)):
+        read = f"generations {when[:5, 0].tolist()}"
+        refuse("curve.when", read, str(due[:5]), CheckpointError)
+    check_shape("curve.best_theta", best_theta, (n_best if len(when) else 0,))
+    check_parameters("curve.best_theta", best_theta)
+    return unpack_curve(when, np.stack([found[name] for name in VALUES], axis=1))
+
+
+def restore_search(
+    search: Search[Any], mean: np.ndarray, generation: int, own: dict[str, np.ndarray]
+) -> None:
+    """Set a search to a mean, a generation and what its distribution packed."""
+    search.distribution = search.distribution.unpack(own)
+    if isinstance(search.distribution, Covariance):
+        state = search.distribution.state
+        reached = search.distribution.sigma(generation), state.size_path, state.shape_path
+        if max(np.abs(values).max() for values in reached) > MAX_SPREAD:
+            raise InputError("spread: read values that no search reaches")
+    search.mean, search.generation = mean, generation

@@ -12,7 +12,6 @@ from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import refuse
-from acerl_np.support.trust import is_own_name, read_kept
 from acerl_np.training.settings import ALONE, AUTO, BEST, Preset, Settings
 
 USUAL_BEYOND, USUAL_GUARD, USUAL_WAITING = 8.0, 1.0, 0.02
@@ -141,18 +140,6 @@ Config.__doc__ = inspect.cleandoc(Config.__doc__ or "").replace(
     "Its attributes are those of `Settings`.",
     inspect.cleandoc(Settings.__doc__ or "").partition("\n\n")[2],
 )
-
-
-def take_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a training's file, all of them, and what they name of a user's as of a file."""
-    Config.check_whole(stored)
-    own: dict[str, Any] = {
-        x: read_kept(stored[x], x) for x in ("objective", "cost", "ranking", "sampler")
-    }
-    if isinstance(stored["features"], list):
-        find = index.find_feature
-        own["features"] = [find(x) if is_own_name(x) else x for x in stored["features"]]
-    return {**stored, **own}
 
 
 def check_config(config: object) -> Config:

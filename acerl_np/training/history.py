@@ -77,18 +77,6 @@ def pack_columns(
     return np.array(rows, kind).reshape(-1, len(columns), *inner)
 
 
-def unpack_lines(
-    kind: type[Line], columns: Sequence[str], rows: np.ndarray, counts: np.ndarray
-) -> list[Line]:
-    """Return the lines of a history from its columns and its counts."""
-    whole = {item.name for item in fields(kind) if item.type == "int"}  # type: ignore[arg-type]
-    lines = []
-    for row, own in zip(rows.tolist(), counts.tolist(), strict=True):
-        values = {k: int(x) if k in whole else x for k, x in zip(columns, row, strict=True)}
-        lines.append(kind(**values, counts=tuple(own)))  # type: ignore[call-arg]
-    return lines
-
-
 # The curve
 
 CURVE_COLUMNS = ("generation", "decisions", "instance", "makespan", "tardiness", "satisfied")
@@ -135,11 +123,6 @@ def pack_curve(points: Sequence[CurvePoint], n_instances: int) -> tuple[np.ndarr
     """Return generation and decisions of points, int64 (n, 2), and `VALUES`, float64 (n, 4, n_instances)."""
     when = pack_columns(points, CURVE_COLUMNS[:2], kind=np.int64)
     return when, pack_columns(points, VALUES, n_instances)
-
-
-def unpack_curve(when: np.ndarray, looks: np.ndarray) -> list[CurvePoint]:
-    """Return the points that `pack_curve` made arrays of."""
-    return [CurvePoint(*own, *look) for own, look in zip(when.tolist(), looks, strict=True)]
 
 
 def format_curves(points: Sequence[CurvePoint], names: Sequence[str], goal: Goal) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,11 @@ from acerl_np.kernels.learning.update import Noise
 from acerl_np.kernels.rollout.variation import draw_records
 from acerl_np.problem.tables import allocate_variants, count_records
 from acerl_np.training.config import Config
+
+Members: TypeAlias = tuple[int, int]
+"""A range of members, first and last + 1."""
+MemberSpec: TypeAlias = tuple[Any, ...]
+"""What a parametrisation needs of a search to let a range of members play, as plain values."""
 
 
 class AssignedRecords(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic
 
 import numpy as np
@@ -14,16 +14,28 @@ from acerl_np.kernels.core.state import Problem
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
+from acerl_np.problem import packing
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.support.errors import InputError
-from acerl_np.support.files import write_atomically
+from acerl_np.support.files import write_arrays, write_atomically
 from acerl_np.support.numbers import check_seed
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 from acerl_np.support.workers import Workers
-from acerl_np.training.checkpoint import save_checkpoint
 from acerl_np.training.history import CurvePoint, Line, format_curves, format_history, pack_columns
+
+FORMAT = 4
+"""Of checkpoints."""
+
+
+def pack(parts: Mapping[str, Any], before: str = "") -> dict[str, np.ndarray]:
+    """Return nested arrays side by side: `before`, and the names on the way to each, joined by dots."""
+    found: dict[str, np.ndarray] = {}
+    for name, part in parts.items():
+        own = pack(part, f"{before}{name}.") if isinstance(part, Mapping) else {before + name: part}
+        found.update(own)
+    return found
 
 
 class Trainer(CopiedWhole, ABC, Generic[Line]):
@@ -162,11 +174,17 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
 
     @exclusive
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint that `resume` continues from.
+        """Write a checkpoint that `resume` continues from, atomically.
 
         Raises
         ------
         StorageError
             If the file cannot be written; an older checkpoint stays as it was.
         """
-        save_checkpoint(path, self.kind, self._describe(), self.instances, self._pack())
+        parts = {
+            "kind": self.kind,
+            "format": FORMAT,
+            "settings": packing.pack_json(self._describe()),
+            "instances": packing.pack_instances(self.instances),
+        }
+        write_arrays(path, {**parts, **pack(self._pack(), "state.")})

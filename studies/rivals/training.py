@@ -26,8 +26,15 @@ from acerl_np.support.numbers import Whole, is_real
 from acerl_np.support.sharing import exclusive, transactional
 from acerl_np.support.trust import read_kept, trusting
 from acerl_np.support.workers import Workers
-from acerl_np.training.checkpoint import load_checkpoint, refuse_end, refuse_unusable, unpack
-from acerl_np.training.history import pack_curve, unpack_curve, unpack_lines
+from acerl_np.training.checkpoint import (
+    load_checkpoint,
+    refuse_end,
+    refuse_unusable,
+    unpack,
+    unpack_curve,
+    unpack_lines,
+)
+from acerl_np.training.history import pack_curve
 from acerl_np.training.parametrisations import describe_network
 from acerl_np.training.trainer import Trainer
 from studies.rivals.episodes import HISTORY_COLUMNS, Ended, Round, TrainingEpisodes, sum_up

@@ -19,7 +19,7 @@ from acerl_np.commands.shared.train_options import show_value
 from acerl_np.evolution.sampler import AdaptiveSampler, make_sampler
 from acerl_np.problem.goal import PAPER
 from acerl_np.problem.parts import RandomBreakdowns
-from acerl_np.training.checkpoint import pack
+from acerl_np.training.trainer import pack
 from studies.rivals import ALGORITHMS, RivalTrainer, train
 from studies.rivals.episodes import Ended, Seen, TrainingEpisodes
 from studies.rivals.learner import Task, measure_unit, reward_outcome

@@ -54,7 +54,7 @@ def read_facts(
     config = dict(facts[algorithm.told])
     held_back = facts.get("held_back", {})
     if algorithm is ACERL:
-        from acerl_np.training.config import take_stored
+        from acerl_np.training.checkpoint import take_stored
 
         config = take_stored(config)
         share = len(held_back) / (len(held_back) + len(facts["instances"]))
