@@ -20,16 +20,22 @@ from acerl_np.evaluation.margin import (
     measure_margin,
     play_rules,
 )
-from acerl_np.evaluation.trials import Playing, Trials, find_lateness, join_trials, play_policy
+from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
 from acerl_np.evaluation.verdict import BadDay, Kind, Verdict, VerdictRow, show_seconds
 from acerl_np.evaluation.whatif import KNOBS, make_shifts
-from acerl_np.policies.files import AnyPolicy
+from acerl_np.kernels.core import state as S
+from acerl_np.kernels.rollout.episodes import play_episodes
+from acerl_np.kernels.rollout.futures import Ahead
+from acerl_np.policies.agent import OwnPolicy
+from acerl_np.policies.files import AnyPolicy, BasePolicy, as_decider
 from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import GENERAL, NEAREST
 from acerl_np.problem.demand import draw_shift
 from acerl_np.problem.instance import Instance, are_shifts, commit_instances, list_instances
+from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.numbers import Whole
 
@@ -182,6 +188,35 @@ def _find_groups(
     return "noised", known, [Group(policy, known, make_noised(known, seed=seed))]
 
 
+def _find_lateness(
+    policy: BasePolicy | str, instances: Sequence[Instance], playing: Playing
+) -> tuple[np.ndarray, ...]:
+    """Return how late each task is in the first trial of each record, float64 (n_tasks,), s.
+
+    0 in time, nan if nobody delivers it. Policies in plain Python and lookahead are not asked: none.
+    """
+    player = as_decider(policy)
+    if isinstance(player, OwnPolicy) or not all(item.is_plain for item in instances):
+        return ()
+    chosen = list(instances)
+    problem = build_problem(chosen, horizon=playing.horizon, goal=playing.goal)
+    problem, prepare = player.prepare(problem, chosen, playing.greedy)
+    decider, state = prepare(), S.allocate_state(problem, 1)
+    if isinstance(decider, Ahead):
+        return ()
+    n, found = len(chosen), []
+    keys = np.ascontiguousarray(
+        stream_keys(chosen, playing.trials, playing.seed)[:: playing.trials]
+    )
+    episodes, outcome = S.Episodes(np.arange(n), keys, np.zeros(n, np.int64)), S.allocate_outcome(n)
+    for k, item in enumerate(chosen):
+        play_episodes(problem, state, decider, episodes, (k, k + 1), True, int(S.NEVER), outcome)
+        finish = state.task["finish"][0, : item.n_tasks]
+        late = np.maximum(0.0, finish - item.arrival - item.expiry)
+        found.append(np.where(finish > 0, late, np.nan))
+    return tuple(found)
+
+
 Pairs = Sequence[tuple[Any, Sequence[Instance]]]
 """Players, and the records that each plays."""
 
@@ -191,7 +226,7 @@ def _play_row(
 ) -> VerdictRow:
     """Return the row of a policy, or of those that stand for it; where it `tells`, with its lateness."""
     trials = join_trials([play_policy(player, some, playing) for player, some in pairs])
-    late = [x for player, some in pairs if tells for x in find_lateness(player, some, playing)]
+    late = [x for player, some in pairs if tells for x in _find_lateness(player, some, playing)]
     return VerdictRow.of(label, trials, other, tuple(late))
 
 

@@ -11,11 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evaluation.metrics import satisfied_share
-from acerl_np.kernels.core import state as S
-from acerl_np.kernels.core.state import Outcome, allocate_outcome, join_outcomes, read_outcome
-from acerl_np.kernels.rollout.episodes import play_episodes
-from acerl_np.kernels.rollout.futures import Ahead
+from acerl_np.kernels.core.state import Outcome, allocate_outcome
 from acerl_np.policies.agent import AgentFunction, OwnPolicy
 from acerl_np.policies.files import BasePolicy, as_decider
 from acerl_np.policies.origin import warn_of_difference
@@ -24,7 +20,6 @@ from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.simulation.scene import Chooses
-from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed
@@ -33,12 +28,28 @@ from acerl_np.support.workers import THREADS, Workers
 
 TRIALS = Field(int, 1, 10_000_000)
 
-OWN_EPISODES = 1024
-"""Episodes that a policy in plain Python plays side by side."""
-
 USAGE = ("late", "waiting", "utilisation", "empty")
 METRICS = ("makespan", "tardiness", *USAGE, "value", "cost", "delay", "worst")
 """What `Trials` holds of every episode."""
+
+
+def satisfied_share(tardiness: ArrayLike, cost_limit: float) -> float:
+    """Return the metric P: the share of episodes with a tardiness below the limit (Eq. 20).
+
+    Strictly below, as in the paper, here and wherever a share of satisfied trials is shown; nan, where an
+    episode did not finish, is not below it. Ranking calls a member feasible whose cost is at the limit, too.
+    """
+    return float((np.asarray(tardiness, np.float64) < cost_limit).mean())
+
+
+def standard_error(values: ArrayLike) -> float:
+    """Return the standard error of a mean, nan of fewer than two values; nan among them is passed over."""
+    x = np.asarray(values, np.float64)
+    x = x[~np.isnan(x)]
+    if len(x) < 2:
+        return float("nan")
+    # Equal values differ from their mean by rounding.
+    return float(x.std(ddof=1) / np.sqrt(len(x))) if np.ptp(x) > 0.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -322,40 +333,12 @@ def play_policy(
     if keys is None:
         keys = stream_keys(chosen, playing.trials, playing.seed)
     if isinstance(policy, OwnPolicy):
-        played = _play_own(policy, chosen, keys, playing)
+        entries = [instance for instance in chosen for _ in range(playing.trials)]
+        played = policy.play_all(entries, keys, horizon=playing.horizon, goal=playing.goal)
     else:
         rows = np.repeat(np.arange(len(chosen)), playing.trials)
         played = _play_anywhere((policy, chosen, rows, keys, playing))
     return Trials.of(chosen, played, playing.goal)
-
-
-def find_lateness(
-    policy: BasePolicy | str, instances: Sequence[Instance], playing: Playing
-) -> tuple[np.ndarray, ...]:
-    """Return how late each task is in the first trial of each record, float64 (n_tasks,), s.
-
-    0 in time, nan if nobody delivers it. Policies in plain Python and lookahead are not asked: none.
-    """
-    player = as_decider(policy)
-    if isinstance(player, OwnPolicy) or not all(item.is_plain for item in instances):
-        return ()
-    chosen = list(instances)
-    problem = build_problem(chosen, horizon=playing.horizon, goal=playing.goal)
-    problem, prepare = player.prepare(problem, chosen, playing.greedy)
-    decider, state = prepare(), S.allocate_state(problem, 1)
-    if isinstance(decider, Ahead):
-        return ()
-    n, found = len(chosen), []
-    keys = np.ascontiguousarray(
-        stream_keys(chosen, playing.trials, playing.seed)[:: playing.trials]
-    )
-    episodes, outcome = S.Episodes(np.arange(n), keys, np.zeros(n, np.int64)), allocate_outcome(n)
-    for k, item in enumerate(chosen):
-        play_episodes(problem, state, decider, episodes, (k, k + 1), True, int(S.NEVER), outcome)
-        finish = state.task["finish"][0, : item.n_tasks]
-        late = np.maximum(0.0, finish - item.arrival - item.expiry)
-        found.append(np.where(finish > 0, late, np.nan))
-    return tuple(found)
 
 
 Episodes: TypeAlias = tuple[BasePolicy, list[Instance], np.ndarray, np.ndarray, Playing]
@@ -391,23 +374,3 @@ def _play_anywhere(episodes: Episodes) -> Outcome:
         for whole, part in zip(outcome, found, strict=True):
             whole[places[k]] = part
     return outcome
-
-
-def _play_own(
-    policy: OwnPolicy, instances: Sequence[Instance], keys: np.ndarray, playing: Playing
-) -> Outcome:
-    """Let a policy in plain Python play all trials, many side by side."""
-    entries = [instance for instance in instances for _ in range(playing.trials)]
-    played: list[Outcome] = []
-    for first in range(0, len(entries), OWN_EPISODES):
-        some = slice(first, first + OWN_EPISODES)
-        simulator = Simulator(
-            entries[some],
-            policy=policy,
-            breakdown_keys=keys[some],
-            horizon=playing.horizon,
-            goal=playing.goal,
-        )
-        policy.play(simulator)
-        played.append(read_outcome(simulator.state))
-    return join_outcomes(played)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evaluation.margin import choose_rule
-from acerl_np.evaluation.metrics import compare_paired, standard_error
-from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
+from acerl_np.evaluation.metrics import compare_paired
+from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy, standard_error
 from acerl_np.policies.files import BasePolicy, as_decider
 from acerl_np.policies.rules import BASELINES, NEAREST
 from acerl_np.problem.choices import COMMITMENT

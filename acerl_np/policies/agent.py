@@ -8,10 +8,11 @@ from typing import ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.core.state import Problem
+from acerl_np.kernels.core.state import Outcome, Problem, join_outcomes, read_outcome
 from acerl_np.policies.files import BasePolicy, Places, Prepared
 from acerl_np.policies.network import Policy
 from acerl_np.problem.choices import PAPER_RULES, SlotKind
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance, list_instances, refuse_chains
 from acerl_np.problem.interface import POOL, find_rules, find_slots
 from acerl_np.problem.tables import build_problem
@@ -23,6 +24,10 @@ from acerl_np.support.fields import refuse
 
 AgentFunction = Callable[[np.ndarray, np.ndarray], ArrayLike]
 """Observations (float32, (B, n_features)) and masks (bool, (B, n_actions)) in, actions (int, (B,)) out."""
+
+
+EPISODES = 1024
+"""Episodes that a policy in plain Python plays side by side."""
 
 
 class OwnPolicy(BasePolicy):
@@ -85,6 +90,24 @@ class OwnPolicy(BasePolicy):
         """
         while not simulator.done.all():
             simulator.assign(*self.choose(simulator))
+
+    def play_all(
+        self, entries: Sequence[Instance], keys: np.ndarray, *, horizon: float | None, goal: Goal
+    ) -> Outcome:
+        """Play an episode of each entry, many side by side; `keys` are those of their breakdowns."""
+        played: list[Outcome] = []
+        for first in range(0, len(entries), EPISODES):
+            some = slice(first, first + EPISODES)
+            simulator = Simulator(
+                entries[some],
+                policy=self,
+                breakdown_keys=keys[some],
+                horizon=horizon,
+                goal=goal,
+            )
+            self.play(simulator)
+            played.append(read_outcome(simulator.state))
+        return join_outcomes(played)
 
     def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         return problem, self._refuse_to_decide

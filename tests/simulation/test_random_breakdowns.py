@@ -32,8 +32,8 @@ from acerl_np import (
     load_instance,
     load_layout,
 )
-from acerl_np.evaluation import trials as trials_module
 from acerl_np.kernels.learning.update import Noise
+from acerl_np.policies import agent as agent_module
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import measure_load
@@ -299,7 +299,7 @@ def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):
     policy = ACERL(instances, Config(hidden=(4,)), seed=1).policy
     played = evaluate_policy(policy, instances, trials=5, seed=4, greedy=True)
     for at_once in (1024, 3):
-        monkeypatch.setattr(trials_module, "OWN_EPISODES", at_once)
+        monkeypatch.setattr(agent_module, "EPISODES", at_once)
         own = evaluate_policy(lambda *seen: policy.act(*seen), instances, trials=5, seed=4)
         assert same_trials(own, played)
     with pytest.raises(ActionError, match="illegal"):
