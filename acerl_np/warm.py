@@ -20,8 +20,7 @@ from acerl_np.problem.parts import Edge, Site, Vehicle
 from acerl_np.problem.records import Assignments
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.simulation.simulator import Simulator
-from acerl_np.support.errors import suggest_name
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import refuse, suggest_name
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
     from acerl_np.policies.files import AnyPolicy
     from acerl_np.policies.index import IndexPolicy
-    from acerl_np.support.numbers import Whole
+    from acerl_np.support.fields import Whole
     from acerl_np.support.team import Team
 
 SHOWN = 8

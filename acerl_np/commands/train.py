@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.verdict import Verdict
     from acerl_np.policies.files import AnyPolicy
     from acerl_np.problem.instance import Instance
-    from acerl_np.support.numbers import Whole
+    from acerl_np.support.fields import Whole
     from acerl_np.support.team import Team
     from acerl_np.training.acerl import ACERL
 

@@ -34,7 +34,7 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.replay import plan_actions
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError
-from acerl_np.support.numbers import Whole
+from acerl_np.support.fields import Whole
 from acerl_np.support.team import Team, lead
 from acerl_np.support.workers import count_cores
 

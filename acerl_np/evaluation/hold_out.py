@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels.core.random import HOLD_OUT, make_key
 from acerl_np.problem.generate import perturb
 from acerl_np.problem.instance import Instance, list_instances, number_hash
-from acerl_np.support.fields import MAX_SEED, refuse
-from acerl_np.support.numbers import Whole, check_seed, is_real
+from acerl_np.support.errors import refuse
+from acerl_np.support.fields import MAX_SEED, Whole, check_seed, is_real
 
 SHARE = 0.25
 """Share of the records that is held back where it is asked for without a number."""

@@ -12,7 +12,7 @@ from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.index import IndexPolicy, find_feature
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.support.numbers import Whole
+from acerl_np.support.fields import Whole
 
 MAGNITUDE = 5
 """How far the arrivals of the copies that are played are moved at most, s."""

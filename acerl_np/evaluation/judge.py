@@ -37,7 +37,7 @@ from acerl_np.problem.instance import Instance, are_shifts, commit_instances, li
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError, PolicyError
-from acerl_np.support.numbers import Whole
+from acerl_np.support.fields import Whole
 
 PATIENCE = 60.0
 """s of a core that a verdict may take; what would take longer is left out."""

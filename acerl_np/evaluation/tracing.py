@@ -24,8 +24,7 @@ from acerl_np.simulation.scene import Chooses
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.simulation.trace import PLAYED, Reason, Trace, trace_episode
 from acerl_np.support.errors import InputError
-from acerl_np.support.fields import Field
-from acerl_np.support.numbers import Whole, check_seed
+from acerl_np.support.fields import Field, Whole, check_seed
 
 TRIAL = Field(int, 0, 10_000_000 - 1, expected="a whole number from 0 on")
 

@@ -21,8 +21,7 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.simulation.scene import Chooses
 from acerl_np.support.errors import InputError
-from acerl_np.support.fields import Field
-from acerl_np.support.numbers import Whole, check_seed
+from acerl_np.support.fields import Field, Whole, check_seed
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
 

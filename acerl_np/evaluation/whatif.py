@@ -31,9 +31,8 @@ from acerl_np.problem.layout import (
 from acerl_np.problem.limits import MAX_VEHICLES
 from acerl_np.problem.parts import Vehicle
 from acerl_np.simulation.arena import stream_keys
-from acerl_np.support.errors import InputError, PolicyError, RecordError
-from acerl_np.support.fields import Field, refuse
-from acerl_np.support.numbers import Whole
+from acerl_np.support.errors import InputError, PolicyError, RecordError, refuse
+from acerl_np.support.fields import Field, Whole
 
 MAX_SETTINGS = 1_000
 

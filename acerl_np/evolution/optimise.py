@@ -20,9 +20,8 @@ from acerl_np.evolution.arguments import read_bounds, read_point
 from acerl_np.evolution.distributions import Adapt
 from acerl_np.evolution.optimiser import Evolution
 from acerl_np.evolution.records import Result, Stops, read_limits
-from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import SEED, Field, refuse, refuse_unknown
-from acerl_np.support.numbers import Whole
+from acerl_np.support.errors import ConfigError, refuse, refuse_unknown
+from acerl_np.support.fields import SEED, Field, Whole
 
 Function = Callable[[np.ndarray], Any]
 Callback = Callable[[Evolution], object]

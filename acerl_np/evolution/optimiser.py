@@ -24,9 +24,8 @@ from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits,
 from acerl_np.evolution.sampler import OwnSampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.support.errors import ConfigError, InputError
-from acerl_np.support.fields import refuse
-from acerl_np.support.numbers import Whole
+from acerl_np.support.errors import ConfigError, InputError, refuse
+from acerl_np.support.fields import Whole
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 from acerl_np.support.trust import read_kept, trusting
 

@@ -19,7 +19,8 @@ from acerl_np.evolution.covariance import Covariance, FullCovariance
 from acerl_np.evolution.lagrangian import Memory
 from acerl_np.evolution.records import Best, Stops
 from acerl_np.evolution.search import Search
-from acerl_np.support.fields import Field, refuse, take_arrays
+from acerl_np.support.errors import refuse
+from acerl_np.support.fields import Field, take_arrays
 
 SHARE = 0.5
 """Of a generation's members, those that the next tolerance lets pass."""

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evolution.ranges import FIELDS, Ranking, Shaping
 from acerl_np.kernels.learning.update import Noise, rank_members
-from acerl_np.support.fields import read_fields, refuse
-from acerl_np.support.numbers import Whole
+from acerl_np.support.errors import refuse
+from acerl_np.support.fields import Whole, read_fields
 from acerl_np.support.own import Own
 
 OwnRanking: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], ArrayLike]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.errors import ConfigError, refuse
+from acerl_np.support.fields import Field
 
 
 @dataclass(frozen=True, slots=True, eq=False)

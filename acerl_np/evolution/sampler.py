@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution.ranges import ADVANTAGE, SAMPLER_FIELD, Advantage, Sampler
 from acerl_np.kernels.core.random import SAMPLER, fill_uniforms, make_key
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import MOST, Field, refuse
-from acerl_np.support.numbers import Whole
+from acerl_np.support.errors import ConfigError, refuse
+from acerl_np.support.fields import MOST, Field, Whole
 from acerl_np.support.own import Own
 
 ALPHA_U, N_INSTANCES = Field(float, 0.0, MOST), Field(int, 1)

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evolution.bounds import Box
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.support.errors import InputError
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import InputError, refuse
 
 
 class SearchDistribution(ABC):

@@ -9,9 +9,8 @@ from acerl_np.evolution.distributions import LowRank, OneSigma
 from acerl_np.evolution.ranges import MIN_NOISE_STD
 from acerl_np.evolution.search import Search
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import refuse
-from acerl_np.support.numbers import Whole
+from acerl_np.support.errors import ConfigError, refuse
+from acerl_np.support.fields import Whole
 from acerl_np.support.workers import Workers
 
 

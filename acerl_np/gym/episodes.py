@@ -18,8 +18,8 @@ from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.scene import Chooser, find_legal
 from acerl_np.simulation.simulator import Simulator, find_served
 from acerl_np.simulation.view import describe_episode, draw_episode
-from acerl_np.support.errors import ActionError, InputError
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.errors import ActionError, InputError, refuse
+from acerl_np.support.fields import Field
 
 InstanceLike = str | os.PathLike[str] | Instance
 Instances = InstanceLike | Sequence[InstanceLike]

@@ -14,7 +14,7 @@ with needing("{}: DMHVecEnv needs Stable-Baselines3; pip install 'acerl_np[sb3]'
 
 from acerl_np.gym.episodes import Instances, Settings
 from acerl_np.gym.vector import DMHVectorEnv
-from acerl_np.support.numbers import Whole
+from acerl_np.support.fields import Whole
 from acerl_np.support.sharing import CopiedWhole
 
 Indices = int | Iterable[int] | None

@@ -13,7 +13,7 @@ from acerl_np.gym.episodes import METADATA, SEED, Episodes, Instances, Settings
 from acerl_np.problem.choices import PAPER_RULES, SlotKind
 from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError, InputError
-from acerl_np.support.numbers import Whole
+from acerl_np.support.fields import Whole
 from acerl_np.support.sharing import CopiedWhole
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from acerl_np.support.numbers import Whole
+from acerl_np.support.fields import Whole
 from acerl_np.support.sharing import CopiedWhole
 
 UNTOLD = {"action_mask", "makespan", "tardiness", "status"}

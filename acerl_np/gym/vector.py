@@ -13,9 +13,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
 from acerl_np.gym.episodes import METADATA, SEED, Episodes, Instances, Settings, Settled
-from acerl_np.support.errors import ActionError, InputError
-from acerl_np.support.fields import Field, refuse
-from acerl_np.support.numbers import Whole
+from acerl_np.support.errors import ActionError, InputError, refuse
+from acerl_np.support.fields import Field, Whole
 from acerl_np.support.sharing import CopiedWhole
 
 

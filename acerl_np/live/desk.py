@@ -17,9 +17,8 @@ from acerl_np.live.floor import Floor, check_record, naming
 from acerl_np.live.log import DAY_BEGAN, AuditLog
 from acerl_np.live.watching import sample_queue
 from acerl_np.live.wire import pack_order, pack_time
-from acerl_np.support.errors import EventError, EventWarning, StorageError, describe
-from acerl_np.support.fields import refuse
-from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.errors import EventError, EventWarning, StorageError, describe, refuse
+from acerl_np.support.fields import is_real, is_whole
 from acerl_np.support.sharing import Method
 
 MANUAL = "manual"

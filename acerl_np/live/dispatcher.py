@@ -34,11 +34,10 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import unpack_json
 from acerl_np.simulation.scene import Chooses
-from acerl_np.support.errors import EventError, InputError, PolicyError, StorageError
+from acerl_np.support.errors import EventError, InputError, PolicyError, StorageError, refuse
 from acerl_np.support.fields import MOST as LARGEST
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.fields import Field, Whole, check_seed
 from acerl_np.support.files import describe_os_error, path_exists, sync_folder
-from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive_all
 from acerl_np.support.trust import trusting
 from acerl_np.support.version import __version__

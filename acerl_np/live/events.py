@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal, NamedTuple
 
-from acerl_np.support.errors import EventError, describe
-from acerl_np.support.fields import refuse
-from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.errors import EventError, describe, refuse
+from acerl_np.support.fields import is_real, is_whole
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from acerl_np.live.events import Event, TaskArrived, VehicleLevel, VehiclePassed
 from acerl_np.live.floor import Floor, name_item
 from acerl_np.live.orders import DayBegan, Item, NoEvent, Ordered
 from acerl_np.live.parts import Situation
-from acerl_np.support.errors import EventError
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import EventError, refuse
 
 LATE = 5.0
 """s that an event may be late, unless the dispatcher is told otherwise."""

@@ -19,9 +19,8 @@ from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.simulation.scene import STATUSES
-from acerl_np.support.errors import EventError, InputError, describe, list_some
-from acerl_np.support.fields import Field, refuse
-from acerl_np.support.numbers import is_real
+from acerl_np.support.errors import EventError, InputError, describe, list_some, refuse
+from acerl_np.support.fields import Field, is_real
 
 MOST = 1e12
 """Largest number of a task."""

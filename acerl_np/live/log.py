@@ -24,8 +24,8 @@ from acerl_np.live.orders import DECIDED, NOTED
 from acerl_np.live.wire import format_line
 from acerl_np.problem.packing import UNUSABLE
 from acerl_np.support.errors import RecordError, StorageError, describe, make_printable
+from acerl_np.support.fields import is_real, is_whole
 from acerl_np.support.files import describe_os_error, is_stream, lock_file
-from acerl_np.support.numbers import is_real, is_whole
 
 FORMAT = 1
 """Of a log; its starts have it."""

@@ -27,8 +27,7 @@ from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.origin import add_prefix, take_prefixed
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import unpacking
-from acerl_np.support.errors import InputError, PolicyError
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import InputError, PolicyError, refuse
 from acerl_np.support.files import digest_arrays, read_arrays, take_kind, write_arrays
 from acerl_np.support.trust import trusting
 

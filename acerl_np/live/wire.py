@@ -12,9 +12,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from acerl_np.live import events
 from acerl_np.live.events import Assignment, Charge, Event, Order, Park, Recall
-from acerl_np.support.errors import AcerlError, EventError, describe, suggest_name
-from acerl_np.support.fields import refuse
-from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.errors import AcerlError, EventError, describe, refuse, suggest_name
+from acerl_np.support.fields import is_real, is_whole
 
 Message = dict[str, Any]
 

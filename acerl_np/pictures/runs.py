@@ -16,8 +16,8 @@ import numpy as np
 
 from acerl_np.problem.goal import Goal
 from acerl_np.support.errors import AcerlError, InputError, describe, list_some
+from acerl_np.support.fields import is_real
 from acerl_np.support.files import path_exists, read_text
-from acerl_np.support.numbers import is_real
 from acerl_np.training.history import CURVE_COLUMNS, VALUES
 
 CURVES, HISTORY, CONFIG = "curves.csv", "history.csv", "config.json"

@@ -19,8 +19,7 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.actions import ACTIONS, Actions, make_actions, read_actions
 from acerl_np.simulation.scene import Chooses, Scene, read_choices
 from acerl_np.simulation.simulator import Simulator
-from acerl_np.support.errors import ActionError, PolicyError, describe
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import ActionError, PolicyError, describe, refuse
 
 AgentFunction = Callable[[np.ndarray, np.ndarray], ArrayLike]
 """Observations (float32, (B, n_features)) and masks (bool, (B, n_actions)) in, actions (int, (B,)) out."""

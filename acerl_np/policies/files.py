@@ -16,8 +16,7 @@ from acerl_np.problem.choices import MAX_CHANGES
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
-from acerl_np.support.errors import PolicyError, describe
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import PolicyError, describe, refuse
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.trust import trusting
 

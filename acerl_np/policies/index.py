@@ -34,8 +34,8 @@ from acerl_np.policies.rules import PAIRING, RULES, find_policy_name
 from acerl_np.problem.choices import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import set_commitment
-from acerl_np.support.errors import PolicyError, describe
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.errors import PolicyError, describe, refuse
+from acerl_np.support.fields import Field
 from acerl_np.support.own import load_kept, load_own, write_own
 from acerl_np.support.trust import TRUST, is_own_name, trusting
 

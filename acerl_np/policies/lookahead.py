@@ -34,8 +34,7 @@ from acerl_np.problem.interface import POOL, find_rules, find_slots, number_rule
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import allocate_variants, build_problem, empty_problem
 from acerl_np.support.errors import InputError, PolicyError, describe
-from acerl_np.support.fields import Field
-from acerl_np.support.numbers import Whole, check_seed
+from acerl_np.support.fields import Field, Whole, check_seed
 
 Weights = Literal["match", "even"]
 

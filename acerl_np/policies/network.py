@@ -20,8 +20,7 @@ from acerl_np.problem import choices, interface
 from acerl_np.problem.instance import Instance, refuse_chains
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import count_actions, count_features
-from acerl_np.support.errors import PolicyError
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import PolicyError, refuse
 
 MAX_PARAMETERS = 100_000_000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import Field, Several, refuse
+from acerl_np.support.errors import ConfigError, refuse
+from acerl_np.support.fields import Field, Several
 
 RULES = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
 """Rules that pick a task for a vehicle."""

@@ -12,8 +12,7 @@ from acerl_np.problem.instance import COLUMNS, Instance, make_instance, number_h
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.support.errors import InputError
-from acerl_np.support.fields import Field
-from acerl_np.support.numbers import Whole, check_seed
+from acerl_np.support.fields import Field, Whole, check_seed
 
 DEMAND = Field(float, 0.01, 100.0)
 

@@ -15,9 +15,8 @@ from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.layout import Layout, find_ends, find_sites, find_stations
 from acerl_np.problem.limits import MAX_NUMBER, MAX_TASKS
-from acerl_np.support.errors import InputError, list_some
-from acerl_np.support.fields import Field, refuse
-from acerl_np.support.numbers import Whole, check_seed
+from acerl_np.support.errors import InputError, list_some, refuse
+from acerl_np.support.fields import Field, Whole, check_seed
 
 PROCESSES = ("uniform", "poisson", "bursts")
 RATE = Field(float, 1e-3, 1e6, expected="tasks per hour from 0.001 to 1e+06")

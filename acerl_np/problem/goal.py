@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.support.errors import ConfigError, InputError
-from acerl_np.support.fields import MOST, Field, Several, refuse, refuse_unknown
+from acerl_np.support.errors import ConfigError, InputError, refuse, refuse_unknown
+from acerl_np.support.fields import MOST, Field, Several
 from acerl_np.support.own import Own
 from acerl_np.support.trust import is_own_name, read_kept
 

@@ -19,8 +19,7 @@ from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout, show_site
 from acerl_np.problem.parts import Battery
 from acerl_np.problem.source import refuse_faults
-from acerl_np.support.errors import InputError, RecordError
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import InputError, RecordError, refuse
 
 COLUMNS = {
     "pickup": "pickup",

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
-from acerl_np.support import errors, fields
+from acerl_np.support import errors
 from acerl_np.support.errors import InputError, LayoutError
-from acerl_np.support.fields import UNUSABLE, Field, find_sentences
-from acerl_np.support.numbers import is_real
+from acerl_np.support.fields import UNUSABLE, Field, find_sentences, is_real
 
 
 def shorten(value: object, most: int = errors.MAX_SHOWN) -> str:
@@ -64,7 +63,7 @@ def refuse(
     where: str, value: object, expected: str, kind: type[InputError] = LayoutError
 ) -> NoReturn:
     """Raise the error of a value that is not what it may be, shown as it stood in its file."""
-    fields.refuse(where, shorten(value), expected, kind)
+    errors.refuse(where, shorten(value), expected, kind)
 
 
 def is_name(text: str) -> bool:
@@ -126,7 +125,7 @@ class Key(Field):
         is_rounded = self.kind is int and isinstance(value, float) and value.is_integer()
         found = self.take(int(value) if is_rounded else value)
         if found is UNUSABLE:
-            fields.refuse(name, shorten(value), self.words, error)
+            errors.refuse(name, shorten(value), self.words, error)
         return found if found is None else self.write(found)
 
     def write(self, value: Any) -> Any:

@@ -20,8 +20,8 @@ from acerl_np.problem.choices import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.json_tree import hash_json, parse_json
 from acerl_np.problem.limits import MAX_NAME, MAX_VEHICLES
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
-from acerl_np.support.errors import LayoutError, describe, list_some, make_printable
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.errors import LayoutError, describe, list_some, make_printable, refuse
+from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text
 
 LENGTHEN = Field(float, 0.1, 10.0)

@@ -8,8 +8,7 @@ from typing import Any
 
 from acerl_np.problem import json_tree, limits
 from acerl_np.problem.json_tree import at, number, text, whole
-from acerl_np.support.errors import LayoutError
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import LayoutError, refuse
 
 SCALING_PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
 SCALING_DIVISORS = ("speed", "capacity")

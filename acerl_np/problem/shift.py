@@ -16,9 +16,8 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout, find_ends, find_stations, find_type
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.problem.servable import measure_load
-from acerl_np.support.errors import InputError
-from acerl_np.support.fields import MAX_SEED, Field, refuse
-from acerl_np.support.numbers import Whole, check_seed
+from acerl_np.support.errors import InputError, refuse
+from acerl_np.support.fields import MAX_SEED, Field, Whole, check_seed
 
 Place = tuple[int, ...]
 Places = Mapping[str, Sequence[Place]]

@@ -20,7 +20,7 @@ from acerl_np.kernels.networks.network import Network
 from acerl_np.kernels.rollout.episodes import play_episodes
 from acerl_np.kernels.rollout.futures import Ahead
 from acerl_np.problem.instance import Instance, number_hash
-from acerl_np.support.numbers import Whole
+from acerl_np.support.fields import Whole
 from acerl_np.support.workers import Workers
 
 TILE = 4

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels.core import state as S
-from acerl_np.kernels.core.state import Outcome, allocate_state, read_outcome
 from acerl_np.kernels.dispatching.drawn import play_assignments
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
@@ -49,7 +48,7 @@ class Replay:
     finish: np.ndarray
     ready: np.ndarray
     decisions: int
-    outcome: Outcome
+    outcome: S.Outcome
 
 
 class ReplayPlan(NamedTuple):
@@ -118,7 +117,7 @@ def replay_assignments(
     instance = assignments.instance
     n = instance.n_tasks
     problem = build_problem([instance], horizon=horizon, goal=goal)
-    state = allocate_state(problem, 1)
+    state = S.allocate_state(problem, 1)
     if key is not None:
         state.breakdown_key[0] = key
     play_assignments(problem, state, 0, *plan_replay(assignments))
@@ -131,7 +130,7 @@ def replay_assignments(
         finish=np.where(served, state.task["finish"][0, :n], np.nan),
         ready=list_ready(state, 0, instance),
         decisions=int(state.episode["n_decisions"][0]),
-        outcome=read_outcome(state),
+        outcome=S.read_outcome(state),
     )
 
 

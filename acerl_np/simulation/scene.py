@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.core import state as S
-from acerl_np.kernels.core.state import Problem, State
 from acerl_np.kernels.dispatching.observation import View
 from acerl_np.kernels.dispatching.pairs import N_PLACES, N_VALUES, list_possible
 from acerl_np.kernels.motion.energy import find_level, has_battery
@@ -21,9 +20,8 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.interface import refuse_other_slots
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import count_actions, count_features
-from acerl_np.support.errors import ActionError, PolicyError
-from acerl_np.support.fields import refuse
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.errors import ActionError, PolicyError, refuse
+from acerl_np.support.fields import is_whole
 from acerl_np.support.sharing import Exclusive
 
 TASK_FEATURES = ("loaded way", "waiting time", "expiry", "demand")
@@ -56,8 +54,8 @@ class Chooser(Protocol):
         ...
 
     def prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
-    ) -> tuple[Problem, Callable[[], Any]]:
+        self, problem: S.Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    ) -> tuple[S.Problem, Callable[[], Any]]:
         """Return the tables as the policy sees them, and what makes a worker's decider."""
         ...
 
@@ -136,7 +134,7 @@ def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
     return read.astype(np.int64)
 
 
-def refuse_other_game(shown: Problem, own: Problem) -> None:
+def refuse_other_game(shown: S.Problem, own: S.Problem) -> None:
     """Refuse a policy whose `own` tables say another commitment or other levels than those shown."""
     for what, one, other in (
         ("commitment", shown.instance["max_changes"], own.instance["max_changes"]),
@@ -169,10 +167,10 @@ class Scene:
         The kernels' tables, which may change with any version.
     """
 
-    problem: Problem
-    _tables: Problem
+    problem: S.Problem
+    _tables: S.Problem
     """As `problem`, but without what a simulator's policy changes in it."""
-    state: State
+    state: S.State
     pool: tuple[Any, ...]
     slots: str
     task_ids: tuple[str, ...]

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.core import state as S
-from acerl_np.kernels.core.state import State, allocate_state, read_outcome
 from acerl_np.kernels.dispatching.observation import allocate_view
 from acerl_np.kernels.rollout.batch import advance_batch, assign_batch
 from acerl_np.problem import choices, interface
@@ -18,9 +17,8 @@ from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.scene import Chooser, Chooses, Scene, read_choices
 from acerl_np.simulation.streams import BreakdownStreams
-from acerl_np.support.errors import InputError
-from acerl_np.support.fields import refuse
-from acerl_np.support.numbers import Whole, is_whole
+from acerl_np.support.errors import InputError, refuse
+from acerl_np.support.fields import Whole, is_whole
 from acerl_np.support.sharing import CopiedWhole, Exclusive
 
 STATUS_NAMES = np.array(["running", "finished", "stuck", "stopped"])
@@ -46,7 +44,7 @@ class Schedule(NamedTuple):
     finish: np.ndarray
 
 
-def find_served(state: State, b: int, instance: Instance) -> np.ndarray:
+def find_served(state: S.State, b: int, instance: Instance) -> np.ndarray:
     """Return which tasks of episode b, on an instance, were carried through by now (ndarray(bool))."""
     served = np.asarray(state.task["vehicle"][b, : instance.n_tasks] >= 0)
     tasks = state.vehicle["task"][b, : len(instance.layout.vehicles)]
@@ -54,7 +52,7 @@ def find_served(state: State, b: int, instance: Instance) -> np.ndarray:
     return served
 
 
-def list_ready(state: State, b: int, instance: Instance) -> np.ndarray:
+def list_ready(state: S.State, b: int, instance: Instance) -> np.ndarray:
     """Return when each task of episode b may be loaded, s (ndarray(float64)), nan while that is not known."""
     ready = np.array(instance.arrival)
     later = instance.after >= 0
@@ -201,7 +199,7 @@ class Simulator(Scene, CopiedWhole):
             draws=any(instance.layout.has_random_breakdowns for instance in self.pool),
         )
         self._use = Exclusive("simulator")
-        self.state = allocate_state(self.problem, n_episodes)
+        self.state = S.allocate_state(self.problem, n_episodes)
         sizes = n_episodes, self.n_features, self.problem.fleet.shape[1]
         self._view = allocate_view(*sizes, interface.number_rules(self.rules))
         self.reset()
@@ -230,14 +228,14 @@ class Simulator(Scene, CopiedWhole):
     def value(self) -> np.ndarray:
         """What the goal minimises, by default the makespan, float64 (B,), nan until finished."""
         if self._goal.own:
-            return self._goal.weigh(read_outcome(self.state)).value
+            return self._goal.weigh(S.read_outcome(self.state)).value
         return self.state.outcome[:, S.OUTCOME_VALUE].copy()
 
     @property
     def cost(self) -> np.ndarray:
         """What the goal limits, by default the tardiness, float64 (B,), nan until finished."""
         if self._goal.own:
-            return self._goal.weigh(read_outcome(self.state)).cost
+            return self._goal.weigh(S.read_outcome(self.state)).cost
         return self.state.outcome[:, S.OUTCOME_COST].copy()
 
     def reset(self, *, seed: Whole | None = None) -> None:

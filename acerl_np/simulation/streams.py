@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.core.random import BREAKDOWN, derive_key
-from acerl_np.support.errors import InputError
-from acerl_np.support.fields import refuse
-from acerl_np.support.numbers import Whole, is_whole
+from acerl_np.support.errors import InputError, refuse
+from acerl_np.support.fields import Whole, is_whole
 
 
 class BreakdownStreams:

@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from acerl_np.kernels.core import state as S
-from acerl_np.kernels.core.state import Problem, State, allocate_state, find_ready, read_outcome
 from acerl_np.kernels.episode.auxiliary import settle_tick
 from acerl_np.kernels.episode.events import open_episode, pass_tick
 from acerl_np.kernels.motion.energy import find_level
@@ -373,7 +372,9 @@ def place_on(layout: Layout, origin: int, target: int, part: float) -> tuple[flo
 class Player(Protocol):
     """Who decides in a traced episode."""
 
-    def assign(self, problem: Problem, state: State) -> tuple[Sequence[tuple[int, Reason]], int]:
+    def assign(
+        self, problem: S.Problem, state: S.State
+    ) -> tuple[Sequence[tuple[int, Reason]], int]:
         """Take the decisions that are to be taken now, in row 0 of the state.
 
         Returns
@@ -390,13 +391,13 @@ class Player(Protocol):
 def trace_episode(
     label: str,
     instance: Instance,
-    problem: Problem,
+    problem: S.Problem,
     key: np.ndarray,
     player: Player,
     goal: Goal = PAPER,
 ) -> Trace:
     """Play one episode and note all that happens; `goal` is that of `problem`."""
-    state = allocate_state(problem, 2)
+    state = S.allocate_state(problem, 2)
     state.breakdown_key[PLAYED] = key
     open_episode(problem, state, PLAYED, 0)
     notes = _Notes(instance, problem, state)
@@ -414,7 +415,7 @@ def trace_episode(
 class _Notes:
     """What has happened so far."""
 
-    def __init__(self, instance: Instance, problem: Problem, state: State) -> None:
+    def __init__(self, instance: Instance, problem: S.Problem, state: S.State) -> None:
         self.instance, self.problem, self.state = instance, problem, state
         self.fleet = range(len(instance.layout.vehicles))
         self.decisions: list[Decision] = []
@@ -457,7 +458,7 @@ class _Notes:
                 continue
             end = int(after[v].event_tick)
             waited = self.state.vehicle[PLAYED, v].last_waiting
-            ready = find_ready(self.problem, self.state, PLAYED, np.int64(task))
+            ready = S.find_ready(self.problem, self.state, PLAYED, np.int64(task))
             pickup = round(float(ready + waited / self.weight[task]))
             steps, pause = self._list_steps(v, end), int(after[v].pause)
             if pause > 0 and not self.meets:
@@ -746,7 +747,7 @@ class _Notes:
             tardiness=float(outcome[S.OUTCOME_TARDINESS]),
             late=float(outcome[S.OUTCOME_LATE]),
             waiting=float(outcome[S.OUTCOME_WAITING]),
-            value=float(goal.weigh(read_outcome(row)).value[PLAYED]),
+            value=float(goal.weigh(S.read_outcome(row)).value[PLAYED]),
             goal=goal,
             status=str(STATUS_NAMES[self.state.episode["phase"][PLAYED]]),
             end=now,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.core import state as S
-from acerl_np.kernels.core.state import find_due, find_ready
 from acerl_np.kernels.motion.trips import drives
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.simulator import Simulator
@@ -58,8 +57,8 @@ def describe_episode(simulator: Simulator, b: int) -> str:
             line += f", level {fleet.level[v]:.0%}"
         lines.append(line)
     for task in state.pool[b, : state.episode["pool_size"][b]]:
-        due = find_due(simulator.problem, state, b, task)
-        ready = find_ready(simulator.problem, state, b, task)
+        due = S.find_due(simulator.problem, state, b, task)
+        ready = S.find_ready(simulator.problem, state, b, task)
         lines.append(
             f"  waiting: {instance.tasks[task]} from {sites[instance.pickup[task]].id} "
             f"to {sites[instance.delivery[task]].id}, "

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 MAX_SHOWN = 60
 """Characters of a value that an error's line shows."""
@@ -230,6 +230,19 @@ class SharingError(AcerlError, RuntimeError):
 
 class MissingExtraError(InputError, ImportError):
     """An optional extra is not installed; the message names the command that installs it."""
+
+
+def refuse(name: str, read: object, expected: str, error: type[Exception] = InputError) -> NoReturn:
+    """Raise the one line of an error: what was read under a name, and what was expected."""
+    raise error(f"{name}: read {describe(read)}; expected {expected}") from None
+
+
+def refuse_unknown(given: Iterable[Any], known: Collection[str], said: str) -> None:
+    """Refuse the first key that is not known, with those that are, and the nearest."""
+    for key in given:
+        if key not in known:
+            expected = f"expected one of {', '.join(known)}{suggest_name(str(key), known)}"
+            raise ConfigError(f"{describe(key)}: {said}; {expected}")
 
 
 @contextmanager

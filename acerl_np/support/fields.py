@@ -6,16 +6,23 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.support.errors import ConfigError, InputError, describe, suggest_name
+from acerl_np.support.errors import (
+    ConfigError,
+    InputError,
+    describe,
+    refuse,
+    refuse_unknown,
+    suggest_name,
+)
 
 MAX_SEED = 2**63 - 1
 MOST = sys.float_info.max
@@ -25,19 +32,6 @@ UNUSABLE = object()
 """What `Field.take` returns of a value that is none."""
 
 NOUNS = {bool: "true or false", str: "a text", int: "a whole number", float: "a number"}
-
-
-def refuse(name: str, read: object, expected: str, error: type[Exception] = InputError) -> NoReturn:
-    """Raise the one line of an error: what was read under a name, and what was expected."""
-    raise error(f"{name}: read {describe(read)}; expected {expected}") from None
-
-
-def refuse_unknown(given: Iterable[Any], known: Collection[str], said: str) -> None:
-    """Refuse the first key that is not known, with those that are, and the nearest."""
-    for key in given:
-        if key not in known:
-            expected = f"expected one of {', '.join(known)}{suggest_name(str(key), known)}"
-            raise ConfigError(f"{describe(key)}: {said}; {expected}")
 
 
 @dataclass(frozen=True)
@@ -140,6 +134,26 @@ class Several(Field):
 
 
 SEED = Field(int, 0, MAX_SEED)
+WHOLE, FINITE = Field(int), Field(float, -MOST, MOST)
+
+Whole: TypeAlias = int | np.integer[Any]
+"""A whole number as callers give it, Python's or NumPy's."""
+
+
+def is_whole(value: object) -> bool:
+    """Whether `value` is a whole number and no bool."""
+    return WHOLE.take(value) is not UNUSABLE
+
+
+def is_real(value: object) -> bool:
+    """Whether `value` is a finite number and no bool."""
+    return FINITE.take(value) is not UNUSABLE
+
+
+def check_seed(seed: Any, name: str = "seed") -> int:
+    """Return a seed, a whole number from 0 to 2**63 - 1, as Python's int; refuse what is none."""
+    found: int = SEED.read(name, seed)
+    return found
 
 
 def read_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:

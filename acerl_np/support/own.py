@@ -17,8 +17,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from acerl_np.support.errors import ConfigError, InputError, describe, make_printable
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import ConfigError, InputError, describe, make_printable, refuse
 from acerl_np.support.trust import TRUST, is_own_name, trusting
 
 MAIN = "__main__"

@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 
 from acerl_np.support.errors import AcerlError, WorkerError, describe, make_printable
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.fields import is_whole
 from acerl_np.support.trust import trusting
 
 Argument = TypeVar("Argument")

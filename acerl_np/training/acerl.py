@@ -18,9 +18,8 @@ from acerl_np.evolution.search import Search
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
-from acerl_np.support.errors import CheckpointError, ConfigError
-from acerl_np.support.fields import Field, refuse
-from acerl_np.support.numbers import Whole
+from acerl_np.support.errors import CheckpointError, ConfigError, refuse
+from acerl_np.support.fields import Field, Whole
 from acerl_np.support.sharing import exclusive, transactional
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.trust import trusting

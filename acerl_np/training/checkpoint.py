@@ -15,8 +15,7 @@ from acerl_np.evolution.search import Search
 from acerl_np.policies import index
 from acerl_np.problem import packing
 from acerl_np.problem.instance import Instance
-from acerl_np.support.errors import CheckpointError, InputError, make_printable
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import CheckpointError, InputError, make_printable, refuse
 from acerl_np.support.files import read_arrays, take_kind
 from acerl_np.support.trust import is_own_name, read_kept
 from acerl_np.training.config import Config

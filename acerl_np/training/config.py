@@ -10,8 +10,7 @@ from typing import Any, get_args
 from acerl_np.policies import index
 from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.instance import Instance, are_shifts
-from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import ConfigError, refuse
 from acerl_np.training.settings import ALONE, AUTO, BEST, Preset, Settings
 
 USUAL_BEYOND, USUAL_GUARD, USUAL_WAITING = 8.0, 1.0, 0.02

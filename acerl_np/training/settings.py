@@ -27,8 +27,8 @@ from acerl_np.problem.choices import (
 )
 from acerl_np.problem.goal import CLASS_WEIGHTS, ObjectiveField, OwnMeasure
 from acerl_np.problem.limits import MAX_HORIZON
-from acerl_np.support.errors import ConfigError, PolicyError
-from acerl_np.support.fields import Field, Options, Several, option, refuse
+from acerl_np.support.errors import ConfigError, PolicyError, refuse
+from acerl_np.support.fields import Field, Options, Several, option
 
 if TYPE_CHECKING:
     from acerl_np.evolution.ranking import OwnRanking

@@ -19,8 +19,8 @@ from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.support.errors import InputError
+from acerl_np.support.fields import check_seed
 from acerl_np.support.files import write_arrays, write_atomically
-from acerl_np.support.numbers import check_seed
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 from acerl_np.support.workers import Workers
 from acerl_np.training.history import CurvePoint, Line, format_curves, format_history, pack_columns

@@ -16,8 +16,7 @@ from acerl_np.evolution.sampler import InstanceSampler
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.interface import find_scaling
 from acerl_np.simulation.simulator import Simulator
-from acerl_np.support.errors import CheckpointError
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import CheckpointError, refuse
 
 
 class Seen(NamedTuple):

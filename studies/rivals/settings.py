@@ -12,8 +12,8 @@ from typing import ClassVar, get_args
 
 from acerl_np.problem.choices import PAPER_RULES, RULE_NAMES, SlotKind
 from acerl_np.problem.goal import Goal, ObjectiveField
-from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import Field, Options, Several, option, refuse
+from acerl_np.support.errors import ConfigError, refuse
+from acerl_np.support.fields import Field, Options, Several, option
 
 PAPER = "paper"
 TIANSHOU = "Tianshou 0.4.6"

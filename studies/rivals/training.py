@@ -20,9 +20,8 @@ from acerl_np.policies.network import Policy
 from acerl_np.problem.bundled import load_instance
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
-from acerl_np.support.errors import CheckpointError, ConfigError
-from acerl_np.support.fields import Field, refuse
-from acerl_np.support.numbers import Whole, is_real
+from acerl_np.support.errors import CheckpointError, ConfigError, refuse
+from acerl_np.support.fields import Field, Whole, is_real
 from acerl_np.support.sharing import exclusive, transactional
 from acerl_np.support.trust import read_kept, trusting
 from acerl_np.support.workers import Workers

@@ -27,8 +27,8 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.records import BREAKDOWNS_FILE, CLOSURES_FILE
 from acerl_np.problem.servable import measure_load
 from acerl_np.support import errors
-from acerl_np.support.errors import InputError, describe, make_printable
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.errors import InputError, describe, make_printable, refuse
+from acerl_np.support.fields import Field
 from acerl_np.support.files import path_exists, read_bytes, write_atomically
 
 

@@ -18,8 +18,7 @@ from acerl_np.problem.instance import Instance, change_layouts, commit_instances
 from acerl_np.problem.layout import Layout, describe_traffic
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.support import errors
-from acerl_np.support.errors import InputError, LayoutError, LogWarning, RecordWarning
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import InputError, LayoutError, LogWarning, RecordWarning, refuse
 from acerl_np.support.files import FilePath, is_stream, path_exists
 
 MOST_FAULTS = 20

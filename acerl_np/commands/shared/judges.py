@@ -16,8 +16,8 @@ from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, check_names
 from acerl_np.problem.packing import UNUSABLE, pack_instances, unpack_instances
 from acerl_np.support.errors import InputError, describe, make_printable
+from acerl_np.support.fields import is_real
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
-from acerl_np.support.numbers import is_real
 
 FILE = "held-back.npz"
 FORMAT = 1

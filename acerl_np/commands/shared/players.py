@@ -18,9 +18,10 @@ from acerl_np.support.errors import (
     InputError,
     PolicyError,
     make_printable,
+    refuse,
     suggest_name,
 )
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.fields import Field
 from acerl_np.support.files import path_exists
 from acerl_np.support.log import LOG
 from acerl_np.support.own import load_own

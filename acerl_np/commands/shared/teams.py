@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared.progress import raise_on_sigterm
 from acerl_np.support import errors
-from acerl_np.support.errors import ConfigError, InputError, WorkerError
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.errors import ConfigError, InputError, WorkerError, refuse
+from acerl_np.support.fields import Field
 
 if TYPE_CHECKING:
     from acerl_np.support.team import Team

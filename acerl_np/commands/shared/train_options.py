@@ -13,8 +13,7 @@ from acerl_np.commands.shared.inputs import is_bundled
 from acerl_np.problem.bundled import expand_names
 from acerl_np.support import errors
 from acerl_np.support.errors import ConfigError, InputError, describe
-from acerl_np.support.fields import Field, Options, option
-from acerl_np.support.numbers import is_real
+from acerl_np.support.fields import Field, Options, is_real, option
 from acerl_np.training.settings import ALONE, BEST, Preset, Settings
 
 
