@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import acerl_np
-from acerl_np.support import numbers
+from acerl_np.support import fields
 
 USER = """
 import numpy as np
 
 import acerl_np
-from acerl_np.support import numbers
+from acerl_np.support import fields
 
 records = acerl_np.load_suite("dmh-train")
 seed = np.random.default_rng(0).integers(100)
@@ -127,7 +127,7 @@ def test_seeds_may_be_numpys():
             taken = inspect.signature(function).parameters if inspect.isfunction(function) else {}
             for name in {"seed", "seeds"} & taken.keys():
                 hint = function.__annotations__[name]
-                hint = eval(hint, {**vars(numbers), **vars(sys.modules[function.__module__])})
+                hint = eval(hint, {**vars(fields), **vars(sys.modules[function.__module__])})
                 told = f"{function.__qualname__}: {name}: {hint}"
                 assert {int, np.integer} <= set(list_kinds(hint)), told
                 tried += 1
