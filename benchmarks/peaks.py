@@ -15,9 +15,9 @@ from script import make_parser
 import acerl_np
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.general import make_general
+from acerl_np.problem.demand import resize_fleet
 from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import Layout, resize_fleet
 from acerl_np.problem.shift import HANDLING, find_scale, generate_shift
 from acerl_np.support.report import render_csv
 
@@ -37,7 +37,7 @@ DAYS: dict[str, list[tuple[float, float]]] = {
 find_scale_once = lru_cache(find_scale)
 
 
-def make_day(layout: Layout, name: str, index: int) -> Instance:
+def make_day(layout: acerl_np.Layout, name: str, index: int) -> Instance:
     """Return a day that is put together of days of several loads."""
     rows, begin = [], 0.0
     for hours, load in DAYS[name]:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import describe_traffic
-from acerl_np.problem.servable import measure_passing
+from acerl_np.problem.servable import describe_traffic, measure_passing
 
 
 def describe_left_out(records: Sequence[Instance], *, some_meet: bool = False) -> list[str]:

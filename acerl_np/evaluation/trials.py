@@ -265,7 +265,7 @@ def evaluate_policy(
         By default one per core; a policy of your own in plain Python is called by one.
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
-        Where vehicles break down at random, `problem.tables.find_last_tick` says when.
+        Where vehicles break down at random, `problem.servable.find_last_tick` says when.
     executor : concurrent.futures.Executor or Team, optional
         Whose workers play, worth it for lookaheads and large floors; by default threads. Policies in
         plain Python are played here. No result depends on it.

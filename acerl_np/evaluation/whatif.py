@@ -18,16 +18,10 @@ from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
 from acerl_np.policies.files import BasePolicy, as_decider
 from acerl_np.policies.rules import BASELINES, NEAREST
 from acerl_np.problem.choices import COMMITMENT
-from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
+from acerl_np.problem.demand import DEMAND, LENGTHEN, DemandBy, draw_shift, lengthen, resize_fleet
 from acerl_np.problem.goal import MEASURES
 from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.problem.layout import (
-    LENGTHEN,
-    TRAFFIC,
-    Layout,
-    lengthen,
-    resize_fleet,
-)
+from acerl_np.problem.layout import TRAFFIC, Layout
 from acerl_np.problem.limits import MAX_VEHICLES
 from acerl_np.problem.parts import Vehicle
 from acerl_np.simulation.arena import stream_keys
@@ -282,7 +276,7 @@ def whatif(
     records : Instance or sequence of Instance
         Of one floor and fleet.
     knobs : mapping of sequences
-        Values of some of `KNOBS`: "vehicles" (see `problem.layout.resize_fleet`), "chargers" (slots, dealt
+        Values of some of `KNOBS`: "vehicles" (see `problem.demand.resize_fleet`), "chargers" (slots, dealt
         over their sites in order), "commitment" and "traffic" (see `Layout.with_commitment`,
         `Layout.with_traffic`), and as factors "demand", "speed",
         "lengthen" and "breakdown_rate" (how often vehicles break down at random; 0: listed breakdowns are

@@ -45,7 +45,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         or takes the one that options={"instance": ...} names or is. Default "DMH-01".
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped; by default never. Where vehicles break down
-        at random, `problem.tables.find_last_tick` says when.
+        at random, `problem.servable.find_last_tick` says when.
     illegal : {"error", "redraw"}
         What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
         `np_random`.

@@ -1,8 +1,10 @@
-"""More or less demand than a record has: shifts that are drawn from the record's own flows."""
+"""What if: more or less demand, drawn from a record's own flows; longer driving; other sizes of the fleet."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,11 +12,14 @@ import numpy as np
 from acerl_np.kernels.core.random import GENERATION, draw_uniform, make_key
 from acerl_np.problem.instance import COLUMNS, Instance, make_instance, number_hash
 from acerl_np.problem.json_tree import hash_json
-from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.support.errors import InputError
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.limits import MAX_NAME, MAX_TASKS
+from acerl_np.problem.parts import Edge
+from acerl_np.support.errors import InputError, LayoutError
 from acerl_np.support.fields import Field, Whole, check_seed
 
 DEMAND = Field(float, 0.01, 100.0)
+LENGTHEN = Field(float, 0.1, 10.0)
 
 BURST = 0.5
 """Share of a pickup's mean gap between arrivals up to which two tasks from there belong together."""
@@ -140,20 +145,13 @@ def draw_shift(
     reach = min(1.0, REACH / span) * last if span > 0.0 else 0.0
     knots = np.unique(np.linspace(0, last, 1 + math.ceil(span / KNOT)).astype(int))
     is_whole = bool((record.arrival % 1.0 == 0.0).all())
-    taken: list[np.ndarray] = []
-    arrivals: list[np.ndarray] = []
-    names: list[str] = []
-    after: list[str] = []
+    drawn: list[
+        tuple[np.ndarray, np.ndarray, np.ndarray]
+    ] = []  # tasks, arrivals, numbers of copies
     for tasks in takts:
         which, moments = _speed_up(record.arrival[tasks], demand)
-        taken.append(tasks[which])
-        arrivals.append(np.floor(moments) if is_whole else moments)
         copies = np.arange(len(which)) - np.searchsorted(which, which)
-        names += [
-            f"{record.tasks[task]} ({copy + 1})" if copy else record.tasks[task]
-            for task, copy in zip(tasks[which], copies, strict=True)
-        ]
-        after += [""] * len(which)
+        drawn.append((tasks[which], np.floor(moments) if is_whole else moments, copies))
     for k, place in enumerate(_rank_bursts(record, bursts, key)):
         for copy in range(math.ceil(demand - place)):
             moved = 0.0
@@ -162,17 +160,19 @@ def draw_shift(
                 to = abs(last - abs(last - to))  # back from the ends
                 moved = float(np.interp(to, knots, starts[knots])) - starts[k]
                 moved = math.floor(moved) if is_whole else moved
-            taken.append(bursts[k])
-            arrivals.append(np.maximum(0.0, record.arrival[bursts[k]] + moved))
-            mark = f" ({copy + 1})" if copy else ""
-            names += [f"{record.tasks[task]}{mark}" for task in bursts[k]]
-            before = record.after[bursts[k]].tolist()
-            after += ["" if task < 0 else f"{record.tasks[task]}{mark}" for task in before]
-    if not taken:
+            moments = np.maximum(0.0, record.arrival[bursts[k]] + moved)
+            drawn.append((bursts[k], moments, np.full(len(moments), copy)))
+    if not drawn:
         raise InputError(f"{record.name}: demand {demand:g} leaves no task; expected more")
-    rows = np.concatenate(taken)
-    columns: dict[str, Any] = {name: getattr(record, name)[rows] for name in COLUMNS}
-    columns |= {"tasks": names, "arrival": np.concatenate(arrivals), "after": after}
+    rows, arrivals, numbers = map(np.concatenate, zip(*drawn, strict=True))
+
+    def name(tasks: np.ndarray) -> list[str]:
+        marks = [f" ({copy + 1})" if copy else "" for copy in numbers]
+        both = zip(tasks.tolist(), marks, strict=True)
+        return ["" if k < 0 else f"{record.tasks[k]}{mark}" for k, mark in both]
+
+    columns: dict[str, Any] = {x: getattr(record, x)[rows] for x in COLUMNS}
+    columns |= {"tasks": name(rows), "arrival": arrivals, "after": name(record.after[rows])}
     return make_instance(f"{record.name} x {demand:g}", record.layout, columns, record.epoch)[0]
 
 
@@ -200,3 +200,38 @@ def _rank_bursts(record: Instance, bursts: list[np.ndarray], key: np.ndarray) ->
         part = (first + i * GOLDEN) % 1.0
         places[own[np.argsort(draws[own])]] = (np.arange(len(own)) + part) / len(own)
     return places
+
+
+def lengthen(layout: Layout, factor: float) -> Layout:
+    """Return a floor on which all driving takes so many times as long: a stand-in for vehicles that meet.
+
+    Vehicles and limits of edges are slower; handling takes what it does.
+
+    Raises
+    ------
+    LayoutError
+        If the factor is not from 0.1 to 10.
+    """
+    by = LENGTHEN.read("lengthen", factor, LayoutError)
+
+    def slow(edge: Edge) -> Edge:
+        back = edge.max_reverse_speed
+        return replace(edge, max_speed=edge.max_speed / by, max_reverse_speed=back and back / by)
+
+    fleet = tuple(replace(vehicle, speed=vehicle.speed / by) for vehicle in layout.vehicles)
+    return replace(layout, vehicles=fleet, edges=tuple(map(slow, layout.edges)))
+
+
+def resize_fleet(layout: Layout, n: int) -> Layout:
+    """Return a floor with n vehicles: its own first, with their names, and further ones like these in turn.
+
+    The further ones have their names with the next free numbers; listed breakdowns are not repeated.
+    """
+    own = layout.vehicles
+    taken, numbers = {vehicle.id for vehicle in own}, itertools.count(1)
+    fleet = list(own[:n])
+    for k in range(len(own), n):
+        stem = own[k % len(own)].id.rstrip("0123456789")[: MAX_NAME - 9]
+        name = next(name for number in numbers if (name := f"{stem}{number}") not in taken)
+        fleet.append(replace(own[k % len(own)], id=name, breakdowns=()))
+    return layout.with_fleet(fleet)

@@ -329,6 +329,10 @@ class TimeColumn:
             self._seconds.append(float(parse_number(raw)))
         return value
 
+    def count(self, row: Row, place: str, epoch: datetime | None) -> float:
+        """Return what `count_seconds` makes of a field."""
+        return count_seconds(self.read(row, place), epoch, self.column, place)
+
     def refuse_days(self) -> None:
         """Refuse a column of seconds that are rather days since 1900: parts of days within a month."""
         told = self._format is not None and self._format.text == SECONDS

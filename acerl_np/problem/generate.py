@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -151,24 +151,36 @@ def generate_record(
     approach = way.sum(axis=0) / (n - 1)
     key = make_key(seed, GENERATION, index)
     arrivals = _draw_arrivals(key, tasks, process, span, burst_size)
-    rows = []
+    orders = []
     for k in range(tasks):
         pickup = int(draw_uniform(key, k, 1) * n)
         delivery = (pickup + 1 + int(draw_uniform(key, k, 2) * (n - 1))) % n
-        ends = find_ends(layout, chosen[pickup], chosen[delivery])
         handling = draw_between(handling_time, draw_uniform(key, k, 3))
         seconds = slack * (way[pickup, delivery] + handling) + approach[pickup]
-        rows.append(
-            {
-                "task": f"t{k}",
-                "pickup": layout.sites[ends[0]].id,
-                "delivery": layout.sites[ends[1]].id,
-                "arrival_time": arrivals[k],
-                "expiry_time": math.ceil(seconds - 1e-9),
-                "handling_time": handling,
-                "demand": draw_between(demand, draw_uniform(key, k, 4)),
-            }
-        )
+        due, load = math.ceil(seconds - 1e-9), draw_between(demand, draw_uniform(key, k, 4))
+        ends = chosen[pickup], chosen[delivery]
+        orders.append(Order(arrivals[k], *ends, due, handling, load))
+    return make_record(name, layout, orders)
+
+
+class Order(NamedTuple):
+    """A task that was drawn: arrival, whole s; ends; expiry and handling time, s; demand."""
+
+    time: int
+    pickup: tuple[int, ...]
+    delivery: tuple[int, ...]
+    expiry: float
+    handling: float = 0.0
+    load: float = 0.0
+
+
+def make_record(name: str, layout: Layout, orders: Iterable[Order]) -> Instance:
+    """Return the record of orders, whose tasks are named by their numbers."""
+    keys = ("task", "pickup", "delivery", "arrival_time", "expiry_time", "handling_time", "demand")
+    rows = []
+    for k, (time, pickup, delivery, *others) in enumerate(orders):
+        ends = (layout.sites[site].id for site in find_ends(layout, pickup, delivery))
+        rows.append(dict(zip(keys, (f"t{k}", *ends, time, *others), strict=True)))
     return Instance.from_rows(name, layout, rows)
 
 

@@ -24,7 +24,6 @@ from acerl_np.support.errors import LayoutError, describe, list_some, make_print
 from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text
 
-LENGTHEN = Field(float, 0.1, 10.0)
 LOADS = Field(parts.LOADS)
 TRAFFIC = Field(("off", "file", "beside", "lane"))
 """Whether vehicles meet, and where they stand clear of the lane; see `Layout.with_traffic`."""
@@ -457,8 +456,14 @@ class Layout:
 
     @cached_property
     def fleet_hash(self) -> str:
-        """SHA-256 of the fleet in its order: ids, starts, speeds, capacities; no breakdowns."""
-        return hash_fleet(self.vehicles, self.batteries)
+        """SHA-256 of the fleet in its order: ids, starts, speeds, capacities, sizes, batteries."""
+        fleet: list[list[Any]] = []
+        for v in self.vehicles:
+            # Whole numbers and minus zero count as the numbers that a file gives.
+            fleet.append([v.id, v.start, float(v.speed), float(v.capacity) + 0.0])
+            fleet[-1] += [v.length, v.width] if v.length > 0.0 else []
+        levels = [battery and vars(battery) for battery in self.batteries]
+        return hash_json([fleet, levels] if any(levels) else fleet)
 
     def with_commitment(self, commitment: str, max_changes: int = MAX_CHANGES) -> Layout:
         """Return this floor and fleet where tasks may change hands until they are loaded, or not.
@@ -747,80 +752,6 @@ class Layout:
         """Return the layout as `from_dict` reads it, every field given that has content."""
         more = {"$schema": "", "format": 1, "routes": self.named_routes}
         return dict(parts.LAYOUT.write({**vars(self), **more}))
-
-
-def describe_traffic(layout: Layout) -> str:
-    """Return what is assumed of vehicles that meet, in a line."""
-    stations = {k for sites in find_stations(layout).values() for k in sites}
-    aside = [site.aside for site in layout.sites]
-    n, wide = (
-        sum(aside[k] for k in stations),
-        sum(x.holds > 1 and not x.aside for x in layout.sites),
-    )
-    headway = layout.traffic.headway if layout.traffic else 0
-    blocks = f", blocks: {len(layout.blocks)}" if layout.blocks else ""
-    several = f", hold several vehicles: {wide}" if wide else ""
-    near = np.isfinite(layout.routes.distance[layout.starts]).any(axis=0)
-    lost = [layout.sites[k].id for k in np.flatnonzero(near & layout.traps)]
-    several += f", no task may end at {len(lost)} ({list_some(lost, 3)})" if lost else ""
-    return (
-        f"vehicles meet: {n} of {len(stations)} sites of stations lie aside, {sum(aside)} of all "
-        f"{len(aside)}{several}, headway {headway} s{blocks}"
-    )
-
-
-def hash_fleet(
-    vehicles: Iterable[parts.Vehicle], batteries: Iterable[parts.Battery | None] = ()
-) -> str:
-    """Return the SHA-256 of vehicles in this order: ids, starts, speeds, capacities, batteries if any."""
-    # Whole numbers and minus zero count as the numbers that a file gives.
-    fleet = [
-        [
-            v.id,
-            v.start,
-            float(v.speed),
-            float(v.capacity) + 0.0,
-            *([v.length, v.width] * (v.length > 0.0)),
-        ]
-        for v in vehicles
-    ]
-    levels = [battery and vars(battery) for battery in batteries]
-    return hash_json([fleet, levels] if any(levels) else fleet)
-
-
-def lengthen(layout: Layout, factor: float) -> Layout:
-    """Return a floor on which all driving takes so many times as long: a stand-in for vehicles that meet.
-
-    Vehicles and limits of edges are slower; handling takes what it does.
-
-    Raises
-    ------
-    LayoutError
-        If the factor is not from 0.1 to 10.
-    """
-    by = LENGTHEN.read("lengthen", factor, LayoutError)
-
-    def slow(edge: parts.Edge) -> parts.Edge:
-        back = edge.max_reverse_speed
-        return replace(edge, max_speed=edge.max_speed / by, max_reverse_speed=back and back / by)
-
-    fleet = tuple(replace(vehicle, speed=vehicle.speed / by) for vehicle in layout.vehicles)
-    return replace(layout, vehicles=fleet, edges=tuple(map(slow, layout.edges)))
-
-
-def resize_fleet(layout: Layout, n: int) -> Layout:
-    """Return a floor with n vehicles: its own first, with their names, and further ones like these in turn.
-
-    The further ones have their names with the next free numbers; listed breakdowns are not repeated.
-    """
-    own = layout.vehicles
-    taken, numbers = {vehicle.id for vehicle in own}, itertools.count(1)
-    fleet = list(own[:n])
-    for k in range(len(own), n):
-        stem = own[k % len(own)].id.rstrip("0123456789")[: MAX_NAME - 9]
-        name = next(name for number in numbers if (name := f"{stem}{number}") not in taken)
-        fleet.append(replace(own[k % len(own)], id=name, breakdowns=()))
-    return layout.with_fleet(fleet)
 
 
 def _check_unique(what: str, ids: Sequence[str], key: str = "id") -> None:

@@ -31,6 +31,9 @@ MAX_LEVEL, MAX_RATE, MAX_TOW = 10**12, 10**9, 10**7
 MAX_HORIZON = 1e15
 """Latest horizon of any episode, s."""
 
+MAX_TABLE_BYTES = 4 * 2**30
+"""Largest sum of the tables of one batch of instances."""
+
 MAX_HEADWAY = 3_600
 MAX_RESERVE = 10.0
 """s."""

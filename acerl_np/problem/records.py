@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -202,14 +203,12 @@ def read_breakdowns(
     The file may hold timestamps if there is a moment of time zero, `epoch`, and must for one record of
     several, not `alone`. A breakdown before time zero counts as far as its repair lasts beyond it.
     """
-    times = fields.TimeColumn("time", export.make_date_format())
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
     limited = BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed))
-    with source.read_table(limited, path, replace(export, columns={}), stacklevel=3) as table:
-        source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
-        for row, place in zip(table.rows, table.places, strict=True):
+    with _read_times(limited, path, replace(export, columns={}), alone=alone) as (rows, times):
+        for row, place in rows:
             own = fields.read_known(row, place, "vehicle", listed, f"layout '{layout.name}'")
-            time = fields.count_seconds(times.read(row, place), epoch, "time", place)
+            time = times["time"].count(row, place, epoch)
             repair_time = fields.read_number(row, "repair_time", place)
             if time + repair_time >= 0.0:
                 own.append(Breakdown(max(0.0, time), repair_time + min(0.0, time)))
@@ -218,40 +217,44 @@ def read_breakdowns(
                     f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of "
                     f"'{row['vehicle'].strip()}'; expected fewer"
                 )
-        _finish_times(times, alone)
     return layout.with_breakdowns(listed)
 
 
-def _finish_times(times: fields.TimeColumn, alone: bool) -> None:
-    """Refuse a column of days, and one of seconds beside several records."""
-    times.refuse_days()
-    if times.form == "seconds" and not alone:
-        raise RecordError(
-            f"{times.column}: seconds, and each record of a split table (--split) has its own time zero; "
-            "expected timestamps"
-        )
+@contextmanager
+def _read_times(
+    kind: TableKind, path: FilePath, export: Export, *, alone: bool = True, stacklevel: int = 5
+) -> Iterator[tuple[list[tuple[fields.Row, str]], dict[str, fields.TimeColumn]]]:
+    """Give a block the rows of a table with their places, and what reads its columns of times.
+
+    After it days are refused, and seconds beside several records. Warnings are as in `source.read_table`.
+    """
+    form = export.make_date_format()
+    times = {name: fields.TimeColumn(name, form) for name in kind.numbers}
+    with source.read_table(kind, path, export, stacklevel=stacklevel) as table:
+        source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
+        yield list(zip(table.rows, table.places, strict=True)), times
+        for column in times.values():
+            column.refuse_days()
+            if column.form == "seconds" and not alone:
+                raise RecordError(
+                    f"{column.column}: seconds, and each record of a split table (--split) has its own time "
+                    "zero; expected timestamps"
+                )
 
 
 def read_closures(
     path: FilePath, layout: Layout, epoch: datetime | None, export: Export, *, alone: bool
 ) -> Layout:
     """Return `layout` with the closures of a CSV file in the place of its own, as `read_breakdowns`."""
-    times = [fields.TimeColumn(name, export.make_date_format()) for name in CLOSURES.numbers]
     closures, kept = [], []
-    with source.read_table(CLOSURES, path, replace(export, columns={}), stacklevel=3) as table:
-        source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
-        for row, place in zip(table.rows, table.places, strict=True):
+    with _read_times(CLOSURES, path, replace(export, columns={}), alone=alone) as (rows, times):
+        for row, place in rows:
             names = [fields.read_id(row, column, place) for column in ("a", "b")]
             a, b = (layout.aliases.get(name, name) for name in names)
-            begin, end = (
-                fields.count_seconds(time.read(row, place), epoch, time.column, place)
-                for time in times
-            )
+            begin, end = (time.count(row, place, epoch) for time in times.values())
             if end > 0.0 or begin >= 0.0 or end <= begin:
                 closures.append(Closure(a, b, max(0.0, begin) if end > begin else begin, end))
                 kept.append(f"{place}: ")
-        for time in times:
-            _finish_times(time, alone)
         try:
             return layout.with_closures(closures, kept)
         except LayoutError as error:
@@ -353,18 +356,15 @@ def read_assignments(path: FilePath, instance: Instance, export: Export = PLAIN)
     also of the export's format. A `RecordError` names line and field of what is unknown or stands twice, of a
     vehicle that may not carry its task, or where a task is left out.
     """
-    form = export.make_date_format()
-    columns = {name: fields.TimeColumn(name, form) for name in ("start", "finish")}
     layout, n = instance.layout, instance.n_tasks
     task_index = {name: k for k, name in enumerate(instance.tasks)}
     vehicle_index = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
     vehicle = np.full(n, -1, np.int32)
-    times = {"start": np.zeros(n), "finish": np.full(n, np.nan)}
-    with source.read_table(PAST, path, export) as table:
-        source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
-        rows = list(zip(table.rows, table.places, strict=True))
+    found = {"start": np.zeros(n), "finish": np.full(n, np.nan)}
+    with _read_times(PAST, path, export, stacklevel=4) as (rows, times):
+        places = [place for _, place in rows]
         seen = [fields.read_id(row, "task", place) for row, place in rows]
-        source.refuse_faults([*task_rows.find_repeated(seen, table.places).values()], len(rows))
+        source.refuse_faults([*task_rows.find_repeated(seen, places).values()], len(rows))
         for row, place in rows:
             task = fields.read_known(row, place, "task", task_index, f"record '{instance.name}'")
             v = fields.read_known(row, place, "vehicle", vehicle_index, f"layout '{layout.name}'")
@@ -375,19 +375,16 @@ def read_assignments(path: FilePath, instance: Instance, export: Export = PLAIN)
                     f"{place}: vehicle: '{layout.vehicles[v].id}' has a capacity of {capacity:g}; "
                     f"expected a vehicle that may carry the task's demand of {instance.demand[task]:g}"
                 )
-            for column, moments in times.items():
+            for column, time in times.items():
                 if column == "start" or not fields.is_blank(row.get(column)):
-                    found = columns[column].read(row, place)
-                    moments[task] = fields.count_seconds(found, instance.epoch, column, place)
-        for time in columns.values():
-            time.refuse_days()
+                    found[column][task] = time.count(row, place, instance.epoch)
         missing = [name for name, served in zip(instance.tasks, vehicle, strict=True) if served < 0]
         if missing:
             others = f" and {len(missing) - 1} more of the record's tasks" if missing[1:] else ""
             raise RecordError(
-                f"{table.places[-1] if table.places else 'line 1'}: task: the file ends without "
+                f"{places[-1] if places else 'line 1'}: task: the file ends without "
                 f"'{missing[0]}'{others}; expected each of the record's {n} tasks once"
             )
     in_file = np.array([task_index[name] for name in seen], np.int32)
-    order = in_file[np.argsort(times["start"][in_file], kind="stable")]
-    return Assignments(instance, order, vehicle, **times)
+    order = in_file[np.argsort(found["start"][in_file], kind="stable")]
+    return Assignments(instance, order, vehicle, **found)

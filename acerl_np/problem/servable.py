@@ -12,9 +12,10 @@ import numpy as np
 from acerl_np.kernels.core.rounding import count_ticks, cut_metres
 from acerl_np.problem.instance import Instance, find_earliest, find_obstacles
 from acerl_np.problem.layout import Layout, find_stations
+from acerl_np.problem.limits import MAX_HORIZON
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.problem.task_rows import count_before
-from acerl_np.support.errors import list_first, list_some
+from acerl_np.support.errors import InputError, list_first, list_some
 
 MOST_PARTS = 5
 """Parts of a floor that a line shows."""
@@ -92,6 +93,26 @@ def describe_parts(layout: Layout) -> str:
         ]
         told.append(f"the floor falls in {n_parts} parts: {list_some(shown, MOST_PARTS)}")
     return "; ".join(told + describe_speeds(layout))
+
+
+def describe_traffic(layout: Layout) -> str:
+    """Return what is assumed of vehicles that meet, in a line."""
+    stations = {k for sites in find_stations(layout).values() for k in sites}
+    aside = [site.aside for site in layout.sites]
+    n, wide = (
+        sum(aside[k] for k in stations),
+        sum(x.holds > 1 and not x.aside for x in layout.sites),
+    )
+    headway = layout.traffic.headway if layout.traffic else 0
+    blocks = f", blocks: {len(layout.blocks)}" if layout.blocks else ""
+    several = f", hold several vehicles: {wide}" if wide else ""
+    near = np.isfinite(layout.routes.distance[layout.starts]).any(axis=0)
+    lost = [layout.sites[k].id for k in np.flatnonzero(near & layout.traps)]
+    several += f", no task may end at {len(lost)} ({list_some(lost, 3)})" if lost else ""
+    return (
+        f"vehicles meet: {n} of {len(stations)} sites of stations lie aside, {sum(aside)} of all "
+        f"{len(aside)}{several}, headway {headway} s{blocks}"
+    )
 
 
 def find_unreachable(layout: Layout, most: int = 5) -> tuple[int, list[tuple[str, str]]]:
@@ -392,3 +413,67 @@ def check_record(instance: Instance) -> RecordCheck:
         for machine in layout.machines
     }
     return RecordCheck(n, first, last, name(equal), *lists, broken, load, chains, longest, machines)
+
+
+# How long an episode with random breakdowns lasts, and how often a task may be tried
+
+RANDOM_HORIZON = 100
+"""Where vehicles break down at random an episode might never end, so without a horizon it is stopped
+after so many times the time that the slowest vehicle alone would need, if it never broke down."""
+
+MAX_TRIES = 1000
+"""Most tries that a task may take in the mean until a vehicle has served it without a random failure."""
+
+MAX_CYCLES = 1_000_000
+"""Mean times from failure to failure of the vehicle that fails most often, after which an episode is
+stopped in any case: a kernel cannot be interrupted."""
+
+
+def find_last_tick(instance: Instance, horizon: float | None = None) -> int:
+    """Return the tick at which an episode with random breakdowns is stopped, at most `MAX_HORIZON`.
+
+    That is `horizon`, s, by default as `RANDOM_HORIZON` says; `MAX_CYCLES` comes first if it is earlier.
+    """
+    models = [vehicle.random_breakdowns for vehicle in instance.layout.vehicles]
+    cycle = min(x.mean_time_between_failures + x.mean_time_to_repair for x in models if x)
+    if horizon is None:
+        horizon = RANDOM_HORIZON * _measure_alone(instance)
+    return int(min(horizon, MAX_CYCLES * cycle, MAX_HORIZON))
+
+
+def check_tries(instance: Instance) -> None:
+    """Refuse random breakdowns so frequent that some task would hardly ever be finished (`InputError`)."""
+    routes = instance.layout.routes
+    # What every try takes at least: the way to the delivery, without any to the pickup.
+    least = np.full(instance.n_tasks, np.inf)
+    shown = np.zeros(instance.n_tasks)
+    for vehicle in instance.layout.vehicles:
+        able = instance.demand <= (vehicle.capacity or np.inf)
+        loaded = routes.find_time(vehicle.speed)[instance.pickup, instance.delivery]
+        seconds = loaded + instance.handling_time
+        model = vehicle.random_breakdowns
+        uptime = np.inf if model is None else model.mean_time_between_failures
+        failures = np.where(able, seconds / uptime, np.inf)
+        shown = np.where(failures < least, seconds, shown)
+        least = np.minimum(least, failures)
+    worst = int(np.argmax(np.where(np.isfinite(least), least, 0.0)))
+    if np.isfinite(least[worst]) and least[worst] > math.log(MAX_TRIES):
+        mean = shown[worst] / least[worst]
+        raise InputError(
+            f"{instance.name}: task '{instance.tasks[worst]}' takes at least {shown[worst]:.0f} s, and "
+            f"vehicles break down at random every {mean:g} s in the mean: expected a mean time between "
+            f"failures of at least {math.ceil(shown[worst] / math.log(MAX_TRIES))} s"
+        )
+
+
+def _measure_alone(instance: Instance) -> float:
+    """Return when the slowest vehicle alone would be done at the latest, s."""
+    slowest = min(vehicle.speed for vehicle in instance.layout.vehicles)
+    time = instance.layout.routes.find_time(slowest)
+    ways = time[:, instance.pickup]
+    approach = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
+    work = float((approach + time[instance.pickup, instance.delivery]).sum())
+    work += float((instance.handling_time + instance.processing).sum())
+    expiry = np.where(np.isinf(instance.expiry), 0.0, instance.expiry)
+    due = float((instance.arrival + expiry).max())
+    return due + work

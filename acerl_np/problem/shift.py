@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 from acerl_np.kernels.core.random import GENERATION, draw_uniform, make_key
 from acerl_np.problem import generate
+from acerl_np.problem.generate import Order
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import Layout, find_ends, find_stations, find_type
+from acerl_np.problem.layout import Layout, find_stations, find_type
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.problem.servable import measure_load
 from acerl_np.support.errors import InputError, refuse
@@ -222,7 +223,7 @@ def generate_shift(
     n = hours * 3600 * scale * (len(places["work"]) / TAKT + sum(LOADS) / 2 / LORRY_GAP)
     if n > MAX_TASKS:
         refuse("scale", f"{scale:g}: about {n:.0f} tasks", f"at most {MAX_TASKS}")
-    rows: list[dict[str, Any]] = []
+    drawn: list[Order] = []
     for k, station in enumerate([None, *places["work"]]):
         draws = _draw_in_turn(seed, index, 1 + k)
         if station is None:
@@ -234,34 +235,13 @@ def generate_shift(
             on_break = any(first <= order.time < last for first, last in BREAKS)
             if order.time >= end or (on_break and comes >= THROUGH):
                 continue
-            pickup, delivery = find_ends(layout, order.pickup, order.delivery)
-            rows.append(
-                {
-                    "pickup": layout.sites[pickup].id,
-                    "delivery": layout.sites[delivery].id,
-                    "arrival_time": order.time,
-                    "expiry_time": order.expiry,
-                    "handling_time": generate.draw_between(handling_time, handling),
-                    "demand": generate.draw_between(demand, load),
-                }
-            )
-    if not rows:
+            took = generate.draw_between(handling_time, handling)
+            drawn.append(order._replace(handling=took, load=generate.draw_between(demand, load)))
+    if not drawn:
         raise InputError(
             f"hours: no task arrives in {hours:g} h at scale {scale:g}; expected more of either"
         )
-    rows.sort(key=lambda row: row["arrival_time"])
-    for k, row in enumerate(rows):
-        row["task"] = f"t{k}"
-    return Instance.from_rows(name, layout, rows)
-
-
-class _Order(NamedTuple):
-    """What a dock or a work station asks for: when, whole s; from where to where; due in how many s."""
-
-    time: int
-    pickup: Place
-    delivery: Place
-    expiry: float
+    return generate.make_record(name, layout, sorted(drawn, key=lambda order: order.time))
 
 
 def _draw_in_turn(seed: int, index: int, stream: int) -> Iterator[float]:
@@ -281,19 +261,19 @@ def spread(draws: Iterator[float], low: float, high: float) -> float:
 
 def _bring_loads(
     draws: Iterator[float], places: Places, scale: float, end: float
-) -> Iterator[_Order]:
+) -> Iterator[Order]:
     """Return the loads of the lorries that come before the end."""
     time = 0.0
     while (time := time - math.log(1.0 - next(draws)) * LORRY_GAP / scale) < end:
         dock, moment = _pick(draws, places["goods-in"]), time
         for _ in range(int(generate.draw_between(LOADS, next(draws)))):
-            yield _Order(int(moment), dock, _pick(draws, places["storage"]), STORING)
+            yield Order(int(moment), dock, _pick(draws, places["storage"]), STORING)
             moment += spread(draws, *LOAD_GAP)
 
 
 def _serve_station(
     draws: Iterator[float], places: Places, station: Place, scale: float, end: float
-) -> Iterator[_Order]:
+) -> Iterator[Order]:
     """Return what a work station asks for before the end: in turn parts, and that goods are fetched."""
     takt = NormalDist(TAKT / scale, SPREAD * TAKT / scale)
     calls = next(draws) < 0.5
@@ -302,10 +282,10 @@ def _serve_station(
         moment, other = int(time), _pick(draws, places["storage" if calls else "goods-out"])
         due, stop = generate.draw_between(CALL, next(draws)), spread(draws, *STOP)
         if calls:
-            yield _Order(moment, other, station, due)
+            yield Order(moment, other, station, due)
         else:
             left = LEAVING - moment % LEAVING
-            yield _Order(moment, station, other, min(max(left, SENDING[0]), SENDING[1]))
+            yield Order(moment, station, other, min(max(left, SENDING[0]), SENDING[1]))
         calls = not calls
         # A draw of 0 stands for no number of the normal distribution.
         time += max(0.0, takt.inv_cdf(max(2.0**-54, next(draws))))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
 
 from acerl_np.kernels.core import state
 from acerl_np.kernels.core.rounding import measure_metres
@@ -22,28 +19,24 @@ from acerl_np.problem import choices, interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.limits import MAX_HORIZON, MAX_TASK_SLOTS, MAX_VEHICLES
+from acerl_np.problem.limits import MAX_HORIZON, MAX_TABLE_BYTES, MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import BATTERY, HANDLED_AT
-from acerl_np.problem.spots import Spots, find_spots
+from acerl_np.problem.servable import check_tries, find_last_tick
+from acerl_np.problem.spots import stack_spots
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 
 BATTERY_FIELDS = tuple(BATTERY)
 """In the order of the kernels."""
 
-MAX_TABLE_BYTES = 4 * 2**30
-"""Largest sum of the tables of one batch of instances."""
-
-RANDOM_HORIZON = 100
-"""Where vehicles break down at random an episode might never end, so without a horizon it is stopped
-after so many times the time that the slowest vehicle alone would need, if it never broke down."""
-
-MAX_TRIES = 1000
-"""Most tries that a task may take in the mean until a vehicle has served it without a random failure."""
-
-MAX_CYCLES = 1_000_000
-"""Mean times from failure to failure of the vehicle that fails most often, after which an episode is
-stopped in any case: a kernel cannot be interrupted."""
+NO_TRAFFIC = {
+    "adjacency": np.zeros((0, 0, state.SPOT_NEIGHBOURS), np.int64),
+    "block_reservation": np.zeros((0, 0, 0, 0, 2), np.int64),
+    "block_member": np.zeros((0, 0, 0, 2), np.int64),
+    "time_bound": np.zeros((0, 0, 0)),
+    "auxiliary": state.NO_AUXILIARY,
+}
+"""In the place of what `stack_spots` returns where no vehicles meet."""
 
 HORIZON = Field(float, 0, MAX_HORIZON, optional=True, expected=f"seconds from 0 to {MAX_HORIZON:g}")
 
@@ -255,6 +248,10 @@ def _stack_layouts(
     n_layouts, n_slow = len(layouts), 1 + max(rows.values())
     n_limited = n_layouts if floors.have_limits else 0
     named = [route[1:] for layout in layouts for route in layout.routes.explicit.values()]
+    spots = NO_TRAFFIC
+    if floors.have_traffic:
+        fastest = [max(v for floor, v in rows if floor == k) for k in range(n_layouts)]
+        spots = stack_spots(layouts, fastest, room["start_site"].shape[1])
     problem = Problem(
         distance=np.full((n_layouts, n_sites, n_sites), np.inf),
         edge_length=np.full((n_layouts, n_sites, n_sites), np.inf),
@@ -264,7 +261,7 @@ def _stack_layouts(
         route_sites=np.array([site for route in named for site in route] or [-1], np.int64),
         goal=goal.make_table(),
         class_weight=goal.make_class_weights(),
-        **_stack_adjacency(floors, room["start_site"].shape[1]),
+        **spots,
         **room,
     )
     problem.way["named_route"] = -1
@@ -289,96 +286,6 @@ def _stack_layouts(
             slowdown = layouts[k].routes.find_slowdown(speed)
             problem.slowdown[row, :size, :size] = 0.0 if slowdown is None else slowdown
     return problem
-
-
-def _stack_adjacency(floors: _Floors, fleet: int) -> dict[str, np.ndarray]:
-    """Return what searches for ways among other vehicles of a fleet need, by the names of `Problem`."""
-    if not floors.have_traffic:
-        nothing = {"adjacency": np.zeros((0, 0, state.SPOT_NEIGHBOURS), np.int64)}
-        nothing |= {"block_reservation": np.zeros((0, 0, 0, 0, 2), np.int64)}
-        nothing |= {"block_member": np.zeros((0, 0, 0, 2), np.int64)}
-        return nothing | {"time_bound": np.zeros((0, 0, 0)), "auxiliary": state.NO_AUXILIARY}
-    n_layouts, n_sites = len(floors.layouts), floors.n_sites
-    spots = [find_spots(layout) for layout in floors.layouts]
-    degree = max(len(own) for found in spots for own in found.ways)
-    n_spots = max(len(found.site) for found in spots)
-    adjacency = np.zeros((n_layouts, n_spots, state.SPOT_NEIGHBOURS + degree), np.int64)
-    adjacency[..., state.SPOT_NEXT] = -1
-    bound = np.full((n_layouts, n_sites, n_sites + 1), np.inf)
-    most = 0
-    for k, (layout, found) in enumerate(zip(floors.layouts, spots, strict=True)):
-        size, routes = len(layout.sites), layout.routes
-        fastest = max(speed for floor, speed in floors.rows if floor == k)
-        bound[k, :size, :size] = routes.cost / (1.0 if layout.quickest_routes else fastest)
-        aside = np.array([site.aside for site in layout.sites])
-        bound[k, :size, -1] = bound[k, :size, :size][:, aside].min(axis=1, initial=np.inf)
-        for spot, (site, ways) in enumerate(zip(found.site, found.ways, strict=True)):
-            row = adjacency[k, spot]
-            row[state.SPOT_OFF_LANE], row[state.SPOT_SITE] = aside[site], site
-            row[state.SPOT_DEGREE], row[state.SPOT_HOLDS] = len(ways), layout.sites[site].holds
-            row[state.SPOT_NEIGHBOURS : state.SPOT_NEIGHBOURS + len(ways)] = ways
-            if spot >= size:
-                row[state.SPOT_NEXT] = adjacency[k, site, state.SPOT_NEXT]
-                adjacency[k, site, state.SPOT_NEXT] = spot
-        hops = shortest_path(csr_array(np.isfinite(routes.edge_length)), unweighted=True)
-        most = max(most, int(hops[np.isfinite(hops)].max()))
-    # To rest as planned before, and three legs, each with half as many detours again.
-    n_visits = 16 + 4 * (most + most // 2)
-    reservation, member, n_reserved = _stack_blocks(floors, spots, degree)
-    needed = fleet * n_visits * n_reserved * (state.RESERVATION.itemsize + 3 * state.NODE.itemsize)
-    if needed > MAX_TABLE_BYTES:
-        raise InputError(
-            f"traffic: plans of a fleet of {fleet} need {needed / 2**30:.1f} GiB, with blocks that hold "
-            f"up to {n_reserved} places at once; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
-        )
-    auxiliary = np.zeros((0, n_reserved, n_visits) + (0,) * bool(reservation.size), np.bool_)
-    return {
-        "adjacency": adjacency,
-        "block_reservation": reservation,
-        "block_member": member,
-        "time_bound": bound,
-        "auxiliary": auxiliary,
-    }
-
-
-def _stack_blocks(
-    floors: _Floors, spots: Sequence[Spots], degree: int
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return `Problem.block_reservation` and `Problem.block_member`, and how much room a visit takes.
-
-    That is the most entries of `State.reserved`.
-    """
-    n_blocks = max(len(layout.blocks) for layout in floors.layouts)
-    if n_blocks == 0:
-        return np.zeros((0, 0, 0, 0, 2), np.int64), np.zeros((0, 0, 0, 2), np.int64), 1
-    members_of: list[list[list[tuple[int, int]]]] = []
-    n_reservations = n_reserved = 1
-    for found in spots:
-        own: list[list[tuple[int, int]]] = [[] for _ in range(n_blocks)]
-        for spot, reservations in enumerate(found.reservations):
-            for block, way_in in reservations:
-                own[block].append((spot, way_in))
-        members_of.append(own)
-        n_spots_at = Counter(found.site)
-        for site, reservations, crossing in zip(
-            found.site, found.reservations, found.crossing, strict=True
-        ):
-            for along in crossing:
-                n_reservations = max(n_reservations, len(reservations), len(along))
-                needed = sum(1 + len(own[block]) for block, _ in reservations + along)
-                n_reserved = max(n_reserved, n_spots_at[site] + needed)
-    n_spots = max(len(found.site) for found in spots)
-    reservation = np.full((len(spots), n_spots, 1 + degree, n_reservations, 2), -1, np.int64)
-    member = np.full((len(spots), n_blocks, max(len(x) for own in members_of for x in own), 2), -1)
-    for k, (found, own) in enumerate(zip(spots, members_of, strict=True)):
-        for block, members in enumerate(own):
-            member[k, block, : len(members)] = np.array(members, np.int64).reshape(-1, 2)
-        for spot, crossing in enumerate(found.crossing):
-            for place, reservations in enumerate([found.reservations[spot], *crossing]):
-                reservation[k, spot, place, : len(reservations)] = np.array(
-                    reservations, np.int64
-                ).reshape(-1, 2)
-    return reservation, member, n_reserved
 
 
 def allocate_variants(
@@ -575,56 +482,3 @@ def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:
         for k, event in enumerate(events):
             breakdown["tick"][v, k] = np.ceil(event.time)
             breakdown["repair_ticks"][v, k] = np.ceil(event.repair_time)
-
-
-# How long an episode with random breakdowns lasts, and how often a task may be tried
-
-
-def find_last_tick(instance: Instance, horizon: float | None = None) -> int:
-    """Return the tick at which an episode with random breakdowns is stopped, at most `MAX_HORIZON`.
-
-    That is `horizon`, s, by default as `RANDOM_HORIZON` says; `MAX_CYCLES` comes first if it is earlier.
-    """
-    models = [vehicle.random_breakdowns for vehicle in instance.layout.vehicles]
-    cycle = min(x.mean_time_between_failures + x.mean_time_to_repair for x in models if x)
-    if horizon is None:
-        horizon = RANDOM_HORIZON * _measure_alone(instance)
-    return int(min(horizon, MAX_CYCLES * cycle, MAX_HORIZON))
-
-
-def check_tries(instance: Instance) -> None:
-    """Refuse random breakdowns so frequent that some task would hardly ever be finished (`InputError`)."""
-    routes = instance.layout.routes
-    # What every try takes at least: the way to the delivery, without any to the pickup.
-    least = np.full(instance.n_tasks, np.inf)
-    shown = np.zeros(instance.n_tasks)
-    for vehicle in instance.layout.vehicles:
-        able = instance.demand <= (vehicle.capacity or np.inf)
-        loaded = routes.find_time(vehicle.speed)[instance.pickup, instance.delivery]
-        seconds = loaded + instance.handling_time
-        model = vehicle.random_breakdowns
-        uptime = np.inf if model is None else model.mean_time_between_failures
-        failures = np.where(able, seconds / uptime, np.inf)
-        shown = np.where(failures < least, seconds, shown)
-        least = np.minimum(least, failures)
-    worst = int(np.argmax(np.where(np.isfinite(least), least, 0.0)))
-    if np.isfinite(least[worst]) and least[worst] > math.log(MAX_TRIES):
-        mean = shown[worst] / least[worst]
-        raise InputError(
-            f"{instance.name}: task '{instance.tasks[worst]}' takes at least {shown[worst]:.0f} s, and "
-            f"vehicles break down at random every {mean:g} s in the mean: expected a mean time between "
-            f"failures of at least {math.ceil(shown[worst] / math.log(MAX_TRIES))} s"
-        )
-
-
-def _measure_alone(instance: Instance) -> float:
-    """Return when the slowest vehicle alone would be done at the latest, s."""
-    slowest = min(vehicle.speed for vehicle in instance.layout.vehicles)
-    time = instance.layout.routes.find_time(slowest)
-    ways = time[:, instance.pickup]
-    approach = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
-    work = float((approach + time[instance.pickup, instance.delivery]).sum())
-    work += float((instance.handling_time + instance.processing).sum())
-    expiry = np.where(np.isinf(instance.expiry), 0.0, instance.expiry)
-    due = float((instance.arrival + expiry).max())
-    return due + work

@@ -88,7 +88,7 @@ class Simulator(Scene, CopiedWhole):
         are ids with slots "task".
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
-        Where vehicles break down at random, `problem.tables.find_last_tick` says when.
+        Where vehicles break down at random, `problem.servable.find_last_tick` says when.
     n_episodes : int, optional
         Number of episodes B; episode b is on entry b modulo the number of entries, until `restart`
         says otherwise. By default one per entry.

@@ -36,8 +36,8 @@ from acerl_np.kernels.learning.update import Noise
 from acerl_np.policies import agent as agent_module
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.problem.records import write_record
-from acerl_np.problem.servable import measure_load
-from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, build_problem, find_last_tick
+from acerl_np.problem.servable import MAX_CYCLES, RANDOM_HORIZON, find_last_tick, measure_load
+from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_members, stream_keys
 from acerl_np.support.workers import Workers
 

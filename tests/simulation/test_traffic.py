@@ -35,7 +35,7 @@ from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.kernels.core import state as S
 from acerl_np.kernels.episode.events import open_episode
 from acerl_np.kernels.motion.traffic import take_way
-from acerl_np.problem import spots, tables
+from acerl_np.problem import spots
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
@@ -277,7 +277,7 @@ def test_blocks_that_tell_too_many_spots_apart_are_refused(monkeypatch):
     with pytest.raises(LayoutError, match=r"blocks: .* more than 5; expected fewer, or smaller"):
         build_problem([make_day(floor, ("A", "D", 0, 0))])
     monkeypatch.undo()
-    monkeypatch.setattr(tables, "MAX_TABLE_BYTES", 10_000)
+    monkeypatch.setattr(spots, "MAX_TABLE_BYTES", 10_000)
     with pytest.raises(
         InputError, match=r"traffic: plans of a fleet of 1 need .* up to 17 places at once"
     ):

@@ -15,8 +15,9 @@ from acerl_np.problem.bundled import TABLES, expand_names
 from acerl_np.problem.choices import MAX_CHANGES, Commitment
 from acerl_np.problem.export import Export, read_mapping
 from acerl_np.problem.instance import Instance, change_layouts, commit_instances
-from acerl_np.problem.layout import Layout, describe_traffic
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import RandomBreakdowns
+from acerl_np.problem.servable import describe_traffic
 from acerl_np.support import errors
 from acerl_np.support.errors import InputError, LayoutError, LogWarning, RecordWarning, refuse
 from acerl_np.support.files import FilePath, is_stream, path_exists
