@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.evaluation.jobs import hash_rooms, list_versions
+from acerl_np.evaluation.jobs import hash_rooms
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import render_csv
+from acerl_np.support.team import list_versions
 from acerl_np.training.history import HISTORY_COLUMNS
 from studies.bilge_ulusoy import Run
 from studies.study import Finished, Study, Training, find_rooms

@@ -10,12 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import llvmlite
-import numba
-import numpy as np
-import scipy
-
-from acerl_np.support.team import Team
+from acerl_np.support.team import Team, list_versions
 
 J = TypeVar("J")
 Done = TypeVar("Done")
@@ -41,11 +36,6 @@ def hash_content(content: Mapping[str, Any], rooms: Iterable[Path] = ROOMS) -> s
     """Return the key of a run: the hash of what decides it, and of the code in these folders."""
     text = json.dumps({**content, "code": hash_rooms(tuple(rooms))}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def list_versions() -> dict[str, str]:
-    """Return the versions of the libraries that compute."""
-    return {module.__name__: module.__version__ for module in (np, scipy, numba, llvmlite)}
 
 
 @cache

@@ -30,7 +30,7 @@ METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}
 
 
 class Settings(TypedDict, total=False):
-    """What a vector environment takes as `DMHEnv` does."""
+    """What environments take by name; `DMHEnv` says what each means."""
 
     horizon: float | None
     illegal: str

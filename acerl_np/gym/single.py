@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import gymnasium
 import numpy as np
-from numpy.typing import ArrayLike
 
 from acerl_np.gym.episodes import METADATA, SEED, Episodes, Instances, Settings
-from acerl_np.problem.choices import PAPER_RULES, SlotKind
-from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError, InputError
 from acerl_np.support.fields import Whole
 from acerl_np.support.sharing import CopiedWhole
@@ -96,25 +92,10 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
 
     metadata: ClassVar[dict[str, Any]] = METADATA  # type: ignore[misc]
 
-    def __init__(
-        self,
-        instances: Instances = "DMH-01",
-        horizon: float | None = None,
-        illegal: str = "error",
-        render_mode: str | None = None,
-        task_slots: int | None = None,
-        n_vehicles: int | None = None,
-        scaling: ArrayLike | None = None,
-        actions: str = "rules",
-        max_episode_steps: int | None = None,
-        slots: SlotKind | Chooser = "task",
-        rules: Sequence[str] | Chooser = PAPER_RULES,
-        may_wait: bool = False,
-    ) -> None:
-        options = {name: x for name, x in locals().items() if name in Settings.__annotations__}
-        self._episodes = Episodes(1, instances, **options)
+    def __init__(self, instances: Instances = "DMH-01", **settings: Unpack[Settings]) -> None:
+        self._episodes = Episodes(1, instances, **settings)
         self._seeded = False  # whether the simulator has this environment's seed
-        self.render_mode = render_mode
+        self.render_mode = settings.get("render_mode")
         self.observation_space = self._episodes.observation_space
         self.action_space = self._episodes.action_space
 

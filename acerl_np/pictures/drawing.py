@@ -151,20 +151,18 @@ def _fill(text: str, most: int) -> str:
     return next(text[:k] for k in range(len(text), -1, -1) if count_letters(text[:k]) <= most)
 
 
-def wrap(text: str, most: int, lines: int = 2) -> str:
-    """Return a text on at most so many lines of so many letters each; what has no room there is cut.
+def wrap(text: str, most: int) -> str:
+    """Return a text on one line or two of so many letters each; what has no room there is cut.
 
-    Lines end where names have a joint, if there is one in their second half.
+    The first ends where names have a joint, if there is one in its second half.
     """
-    rest = make_printable(text)
-    done: list[str] = []
-    while len(done) < lines - 1 and count_letters(rest) > most:
-        line = _fill(rest, most)
-        joint = max(line.rfind(letter) for letter in " /_-.,:") + 1
-        line = line[:joint] if 2 * joint > len(line) else line
-        done.append(line.rstrip())
-        rest = rest[len(line) :].lstrip()
-    return "\n".join([*done, cut(rest, most)])
+    text = make_printable(text)
+    if count_letters(text) <= most:
+        return text
+    line = _fill(text, most)
+    joint = max(line.rfind(letter) for letter in " /_-.,:") + 1
+    line = line[:joint] if 2 * joint > len(line) else line
+    return f"{line.rstrip()}\n{cut(text[len(line) :].lstrip(), most)}"
 
 
 def cut_path(text: str, most: int) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from acerl_np.problem.parts import Site
+
+WIDTH = 8.0
+"""Inches of the picture; it is as high as its floor."""
 
 MAX_LABELS = 1000
 """Sites for whose names room is looked for."""
@@ -53,33 +54,24 @@ ARROW: Style = {
 """Look of a one-way edge's arrow."""
 
 
-@contextmanager
-def _open_map(
-    path: str | os.PathLike[str], layout: Layout, width: float, tall: float, above: float
-) -> Iterator[tuple[Figure, Axes]]:
-    """Open a picture as high as its floor; at its end say what markers mean, and name the sites."""
-    x, y = ([getattr(site, which) for site in layout.sites] for which in "xy")
-    wide, deep = max(x) - min(x), max(y) - min(y)
-    shape = min(max(deep / wide, 0.3), 1.5) if wide > 0.0 else 1.0
-    with drawing.open_figure(path, width, tall * shape + above) as figure:
-        axes = figure.add_subplot()
-        yield figure, axes
-        longest = max(len(label) for label in axes.get_legend_handles_labels()[1])
-        figure.legend(loc="outside lower center", ncols=3 if longest <= 20 else 2)
-        _write_names(figure, axes, layout)
-
-
 def draw_layout(layout: Layout, path: str | os.PathLike[str]) -> None:
     """Draw a floor: sites, with their names where there is room, edges, starts of the fleet.
 
     One-way edges have arrows. On a small floor edges show their lengths.
     """
-    with _open_map(path, layout, 8.0, 8.0, 0.8) as (_, axes):
+    x, y = ([getattr(site, which) for site in layout.sites] for which in "xy")
+    wide, deep = max(x) - min(x), max(y) - min(y)
+    shape = min(max(deep / wide, 0.3), 1.5) if wide > 0.0 else 1.0
+    with drawing.open_figure(path, WIDTH, WIDTH * shape + 0.8) as figure:
+        axes = figure.add_subplot()
         _plot_edges(axes, layout)
         _plot_sites(axes, layout)
         name, sites = drawing.cut(layout.name, LONGEST_NAME), len(layout.sites)
         rest = f"{len(layout.edges)} edges, {len(layout.vehicles)} vehicles"
         axes.set_title(f"{name}: {sites} sites, {rest}")
+        longest = max(len(label) for label in axes.get_legend_handles_labels()[1])
+        figure.legend(loc="outside lower center", ncols=3 if longest <= 20 else 2)
+        _write_names(figure, axes, layout)
 
 
 def _plot_edges(axes: Axes, layout: Layout) -> None:

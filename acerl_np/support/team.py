@@ -37,6 +37,11 @@ PENDING = 256
 """Tasks given out at a time at least: the executor deals them to its workers, later ones among them."""
 
 
+def list_versions() -> dict[str, str]:
+    """Return the versions of the libraries that compute."""
+    return {module.__name__: module.__version__ for module in (np, scipy, numba, llvmlite)}
+
+
 @cache
 def find_versions() -> dict[str, str]:
     """Return what decides a result besides its task: versions, and the hash of the package's code."""
@@ -45,14 +50,8 @@ def find_versions() -> dict[str, str]:
     for path in sorted(package.rglob("*.py")):
         code.update(f"{path.relative_to(package).as_posix()}\0".encode())
         code.update(path.read_bytes() + b"\0")
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "numba": numba.__version__,
-        "llvmlite": llvmlite.__version__,
-        "other code of acerl_np": code.hexdigest()[:12],
-    }
+    other = {"other code of acerl_np": code.hexdigest()[:12]}
+    return {"python": platform.python_version(), **list_versions(), **other}
 
 
 def work(task: bytes, expected: dict[str, str]) -> Any:

@@ -1,6 +1,5 @@
 """Gymnasium environments: the checker, the simulator beside them, vector beside single ones."""
 
-import inspect
 import json
 from dataclasses import replace
 
@@ -618,11 +617,6 @@ def test_render(instances):
 
 
 # Misuse and conveniences
-
-
-def test_constructors_are_alike():
-    taken = acerl_np.gym.episodes.Settings.__annotations__  # by the vector environment
-    assert inspect.signature(DMHEnv).parameters.keys() == {"instances", *taken}
 
 
 @pytest.mark.parametrize("way", COPIES.values(), ids=COPIES)

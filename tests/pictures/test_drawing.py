@@ -61,7 +61,6 @@ def test_names_are_cut_where_they_say_least():
     assert drawing.wrap("tasks-2026-03-02-early", 12) == "tasks-2026-\n03-02-early"
     assert drawing.wrap("one two three", 8) == "one two\nthree"
     assert drawing.wrap("x" * 25, 10) == "x" * 10 + "\n" + "x" * 9 + "…"
-    assert drawing.wrap("x" * 25, 10, 3) == "\n".join(["x" * 10, "x" * 10, "x" * 5])
 
 
 def test_letters_that_the_font_lacks_come_from_another_that_is_installed():
