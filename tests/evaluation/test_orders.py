@@ -73,7 +73,7 @@ def list_outcomes(instance: acerl_np.Instance) -> list[tuple[float, float]]:
 
 @pytest.mark.compiles
 @pytest.mark.oracle
-@pytest.mark.parametrize("seed", range(0, 40, 4 if JIT else 8))
+@pytest.mark.parametrize("seed", range(0, 40, 4 if JIT else 20))
 def test_what_the_search_finds_is_what_the_simulator_plays_and_above_the_bound(seed):
     instance = chained(seed)
     for objective in MEASURES if JIT else ("makespan",):

@@ -174,7 +174,7 @@ OPTIONS = {
 
 
 @pytest.mark.slow
-@settings(max_examples=60 if JIT else 4)
+@settings(max_examples=30 if JIT else 4)
 @given(days(), st.sampled_from(list(BASES)), st.booleans(), st.fixed_dictionaries(OPTIONS))
 def test_random_days(day, name, is_random, options):
     world, history = day
