@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +15,7 @@ from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError, LayoutError
 from acerl_np.support.fields import MOST
-from acerl_np.support.files import read_text, write_atomically
+from acerl_np.support.files import FilePath, read_text, write_atomically
 
 
 @dataclass(frozen=True)
@@ -59,14 +58,14 @@ LIST = json_tree.items(REFERENCE, 0, 10**6)
 FORM = json_tree.table({"format": json_tree.one(), "references": LIST}, dict)
 
 
-def save_references(path: str | os.PathLike[str], references: Sequence[Reference]) -> None:
+def save_references(path: FilePath, references: Sequence[Reference]) -> None:
     """Write references as JSON, atomically."""
     lines = [json.dumps(REFERENCE.write(item)) for item in references]
     text = '{"format": 1, "references": [\n' + ",\n".join(lines) + "\n]}\n"
     write_atomically(path, text.encode())
 
 
-def load_references(path: str | os.PathLike[str]) -> list[Reference]:
+def load_references(path: FilePath) -> list[Reference]:
     """Read references that `save_references` wrote; an `InputError` names the field that is none."""
     try:
         found = FORM.read("", json_tree.parse_json(read_text(path, InputError)))

@@ -20,8 +20,9 @@ from acerl_np.simulation.simulator import Simulator, find_served
 from acerl_np.simulation.view import describe_episode, draw_episode
 from acerl_np.support.errors import ActionError, InputError, refuse
 from acerl_np.support.fields import Field
+from acerl_np.support.files import FilePath
 
-InstanceLike = str | os.PathLike[str] | Instance
+InstanceLike = FilePath | Instance
 Instances = InstanceLike | Sequence[InstanceLike]
 Generators = Callable[[int], np.random.Generator]
 

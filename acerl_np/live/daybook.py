@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -31,6 +30,7 @@ from acerl_np.problem.packing import unpacking
 from acerl_np.problem.parts import Breakdown, Closure, Vehicle
 from acerl_np.problem.records import Assignments
 from acerl_np.support.errors import EventError, RecordError
+from acerl_np.support.files import FilePath
 
 PLACES = ("VehiclePassed", "VehicleParked", "VehicleCharging", "VehicleLevel", "MachineBusy")
 """Events that, as orders to park or charge, say nothing of who serves what.
@@ -39,7 +39,7 @@ On another floor, as without batteries, they may not be.
 """
 
 
-def read_days(path: str | os.PathLike[str], layout: Layout) -> list[Assignments]:
+def read_days(path: FilePath, layout: Layout) -> list[Assignments]:
     """Return what a log says as `read_audit` does, a record for each day that was begun and had tasks.
 
     A task belongs to the day in which it, or the first of its chain, was ready. Names of several days are
@@ -55,7 +55,7 @@ def read_days(path: str | os.PathLike[str], layout: Layout) -> list[Assignments]
         return [replace(own, instance=x) for own, x in zip(found, named, strict=True)]
 
 
-def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
+def read_audit(path: FilePath, layout: Layout) -> Assignments:
     """Return what a log says about the day: its tasks, who served them, and which vehicles broke down.
 
     The log is played as the dispatcher took it in. A line that stands twice counts once; what came after a
@@ -86,7 +86,7 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
         return _read_day(path, layout).finish(Path(path).stem)
 
 
-def _read_day(path: str | os.PathLike[str], layout: Layout) -> _LoggedDay:
+def _read_day(path: FilePath, layout: Layout) -> _LoggedDay:
     day = _LoggedDay(layout)
     with LogReader(path) as log:
         for branch in log.list_branches():

@@ -37,7 +37,7 @@ from acerl_np.simulation.scene import Chooses
 from acerl_np.support.errors import EventError, InputError, PolicyError, StorageError, refuse
 from acerl_np.support.fields import MOST as LARGEST
 from acerl_np.support.fields import Field, Whole, check_seed
-from acerl_np.support.files import describe_os_error, path_exists, sync_folder
+from acerl_np.support.files import FilePath, describe_os_error, path_exists, sync_folder
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive_all
 from acerl_np.support.trust import trusting
 from acerl_np.support.version import __version__
@@ -63,7 +63,7 @@ BUDGET = 0.002
 
 
 def _fit_layout(
-    layout: Layout | str | os.PathLike[str],
+    layout: Layout | FilePath,
     policy: BasePolicy | str,
     commitment: str | None,
     max_changes: int | None,
@@ -173,7 +173,7 @@ class Dispatcher(CopiedWhole):
 
     def __init__(
         self,
-        layout: Layout | str | os.PathLike[str],
+        layout: Layout | FilePath,
         policy: BasePolicy | str | Chooses,
         *,
         greedy: bool = True,
@@ -181,7 +181,7 @@ class Dispatcher(CopiedWhole):
         budget: float | None = BUDGET,
         start: float = 0.0,
         explain: bool = False,
-        audit: str | os.PathLike[str] | None = None,
+        audit: FilePath | None = None,
         task_ids: Sequence[str] | None = None,
         lateness: float = LATE,
         ahead: float = AHEAD,
@@ -254,9 +254,7 @@ class Dispatcher(CopiedWhole):
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_forecasting": None}
 
-    def _begin_log(
-        self, path: str | os.PathLike[str], fsync: bool, size: int | None = None
-    ) -> None:
+    def _begin_log(self, path: FilePath, fsync: bool, size: int | None = None) -> None:
         self.desk.log = AuditLog(path, fsync=bool(fsync), size=size)
         self._note_start()
 
@@ -750,7 +748,7 @@ class Dispatcher(CopiedWhole):
         vars(self).update({**vars(new), "_use": self._use, "_is_taken": True})
         self._note_start()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the dispatcher to an `.npz` file, atomically; `load` continues from it.
 
         Parameters
@@ -766,7 +764,7 @@ class Dispatcher(CopiedWhole):
         """
         self._save(path)
 
-    def _save(self, path: str | os.PathLike[str]) -> None:
+    def _save(self, path: FilePath) -> None:
         desk, known = self.desk, None
         if desk.log is not None:
             desk.log.flush()
@@ -784,7 +782,7 @@ class Dispatcher(CopiedWhole):
         """
         saving.pack_policy_arrays(self.policy)
 
-    def rotate(self, state: str | os.PathLike[str], kept: str | os.PathLike[str]) -> None:
+    def rotate(self, state: FilePath, kept: FilePath) -> None:
         """Go on in a new log of the same name; the one so far is `kept` from then on.
 
         The state is written before, and `recover` needs it beside the new log. Whatever is killed within it,
@@ -834,9 +832,9 @@ class Dispatcher(CopiedWhole):
     @classmethod
     def load(
         cls,
-        path: str | os.PathLike[str],
+        path: FilePath,
         *,
-        audit: str | os.PathLike[str] | None = None,
+        audit: FilePath | None = None,
         fsync: bool = False,
         trust: bool = False,
     ) -> Dispatcher:
@@ -891,11 +889,11 @@ class Dispatcher(CopiedWhole):
     @classmethod
     def recover(
         cls,
-        layout: Layout | str | os.PathLike[str],
+        layout: Layout | FilePath,
         policy: BasePolicy | str | Chooses,
         *,
-        audit: str | os.PathLike[str],
-        state: str | os.PathLike[str] | None = None,
+        audit: FilePath,
+        state: FilePath | None = None,
         fsync: bool = False,
         **options: Any,
     ) -> Dispatcher:

@@ -25,7 +25,7 @@ from acerl_np.live.wire import format_line
 from acerl_np.problem.packing import UNUSABLE
 from acerl_np.support.errors import RecordError, StorageError, describe, make_printable
 from acerl_np.support.fields import is_real, is_whole
-from acerl_np.support.files import describe_os_error, is_stream, lock_file
+from acerl_np.support.files import FilePath, describe_os_error, is_stream, lock_file
 
 FORMAT = 1
 """Of a log; its starts have it."""
@@ -67,9 +67,7 @@ class AuditLog:
     last written to before.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], *, fsync: bool = False, size: int | None = None
-    ) -> None:
+    def __init__(self, path: FilePath, *, fsync: bool = False, size: int | None = None) -> None:
         self.path, self.fsync = path, fsync
         self._mark = secrets.token_hex(4)
         self._pending = b""
@@ -94,12 +92,12 @@ class AuditLog:
             if os.read(self._file, 1) != b"\n":  # the machine failed within a line
                 self._pending = b"\n"
 
-    def _open(self, path: str | os.PathLike[str]) -> None:
+    def _open(self, path: FilePath) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._file = os.open(path, flags, 0o644)
         self._shut = weakref.finalize(self, os.close, self._file)
 
-    def move(self, path: str | os.PathLike[str]) -> None:
+    def move(self, path: FilePath) -> None:
         """Give the file another name, which nothing may have; an OSError if that cannot be."""
         if sys.platform == "win32":
             self._shut()  # a file that is open keeps its name there
@@ -156,7 +154,7 @@ class AuditLog:
             self._shut()
 
 
-def name_new(path: str | os.PathLike[str]) -> str:
+def name_new(path: FilePath) -> str:
     """Return the name of a log that is to have another one's name."""
     return f"{os.fspath(path)}.new"
 
@@ -221,7 +219,7 @@ class LogReader:
         The place of a last line that was cut off, or "".
     """
 
-    def __init__(self, path: str | os.PathLike[str], known: Place | None = None) -> None:
+    def __init__(self, path: FilePath, known: Place | None = None) -> None:
         self.path, self.torn, self.size = path, "", 0
         self.starts: list[Start] = []
         self._first = 0, 0
@@ -365,7 +363,7 @@ def check_start(line: dict[str, Any], place: str) -> None:
 
 
 @contextmanager
-def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+def reading(path: FilePath) -> Iterator[None]:
     """Let errors that come of reading a log name it."""
     try:
         yield

@@ -23,6 +23,7 @@ from acerl_np.support.errors import (
     describe,
     list_some,
 )
+from acerl_np.support.files import FilePath
 
 OF_LOG = "line", "mark", "wall"
 """Fields of a line that say nothing of what happened."""
@@ -60,7 +61,7 @@ def start_anew(make: Callable[..., Any], log: LogReader, options: dict[str, Any]
     return dispatcher
 
 
-def place_policy(path: str | os.PathLike[str], policy_hash: str | None) -> str:
+def place_policy(path: FilePath, policy_hash: str | None) -> str:
     """Return where a policy is kept that was taken over while a log was written."""
     return f"{os.fspath(path)}.{str(policy_hash)[:16]}.npz"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from itertools import count, repeat
@@ -28,7 +27,7 @@ from acerl_np.policies.origin import add_prefix, take_prefixed
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import unpacking
 from acerl_np.support.errors import InputError, PolicyError, refuse
-from acerl_np.support.files import digest_arrays, read_arrays, take_kind, write_arrays
+from acerl_np.support.files import FilePath, digest_arrays, read_arrays, take_kind, write_arrays
 from acerl_np.support.trust import trusting
 
 FORMAT = 7
@@ -90,9 +89,7 @@ def _make_plain(value: Any) -> Any:
     return vars(value) if isinstance(value, Event) else float(value)
 
 
-def write_state(
-    path: str | os.PathLike[str], policy: BasePolicy | str, state: dict[str, np.ndarray]
-) -> None:
+def write_state(path: FilePath, policy: BasePolicy | str, state: dict[str, np.ndarray]) -> None:
     """Write what makes a dispatcher to an `.npz` file, atomically.
 
     A StorageError if it cannot be, a PolicyError if no file can hold the policy.
@@ -137,7 +134,7 @@ def read_told_policy(data: bytes) -> BasePolicy:
     return policy
 
 
-def load_state(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+def load_state(path: FilePath) -> dict[str, np.ndarray]:
     """Return the arrays that `write_state` wrote.
 
     An InputError says that the file is missing, damaged, or of another format version.
@@ -147,7 +144,7 @@ def load_state(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def unpacking_state(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
+def unpacking_state(path: FilePath) -> AbstractContextManager[None]:
     """Let what is raised as a state holds something else be an InputError that names its file."""
     return unpacking(InputError, f"{path}: not a usable dispatcher")
 

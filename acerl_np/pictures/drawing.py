@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
 from acerl_np.support.errors import InputError, make_printable, needing
-from acerl_np.support.files import MARK, write_atomically
+from acerl_np.support.files import MARK, FilePath, write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +73,7 @@ def choose_style(k: int) -> dict[str, str]:
     return {name: values[k % len(values)] for name, values in looks.items()}
 
 
-def check_form(path: str | os.PathLike[str]) -> str:
+def check_form(path: FilePath) -> str:
     """Return the format that a picture's name asks for; refuse another ending."""
     form = Path(path).suffix.lower().removeprefix(".")
     if form not in FORMATS:
@@ -93,7 +92,7 @@ def check_extra() -> None:
 
 @contextmanager
 def open_figure(
-    path: str | os.PathLike[str], width: float, height: float, *, tidy: bool = True
+    path: FilePath, width: float, height: float, *, tidy: bool = True
 ) -> Iterator[Figure]:
     """Open a white figure of so many inches, whatever the user's settings, and write it after the block.
 

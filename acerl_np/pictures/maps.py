@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from acerl_np.pictures import drawing
 from acerl_np.pictures.drawing import Style
 from acerl_np.problem.layout import Layout, name_stations
 from acerl_np.support.errors import list_first
+from acerl_np.support.files import FilePath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ ARROW: Style = {
 """Look of a one-way edge's arrow."""
 
 
-def draw_layout(layout: Layout, path: str | os.PathLike[str]) -> None:
+def draw_layout(layout: Layout, path: FilePath) -> None:
     """Draw a floor: sites, with their names where there is room, edges, starts of the fleet.
 
     One-way edges have arrows. On a small floor edges show their lengths.

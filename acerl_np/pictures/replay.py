@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
@@ -19,7 +18,7 @@ from acerl_np.simulation.scene import STATUSES
 from acerl_np.simulation.trace import AuxiliaryMove, Decision, Step, Trace, Trip
 from acerl_np.simulation.waits import list_waits
 from acerl_np.support.errors import InputError
-from acerl_np.support.files import MARK, write_atomically
+from acerl_np.support.files import MARK, FilePath, write_atomically
 
 MOST = 2
 """Episodes that a page shows side by side."""
@@ -36,7 +35,7 @@ ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 """What could end a script element or a line of one; JSON reads the escapes as the same letters."""
 
 
-def write_replay(traces: Trace | Sequence[Trace], path: str | os.PathLike[str]) -> None:
+def write_replay(traces: Trace | Sequence[Trace], path: FilePath) -> None:
     """Write the page that replays an episode, or two side by side.
 
     Parameters

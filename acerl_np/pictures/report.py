@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import cycle
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.pictures.drawing import COLOURS
-from acerl_np.support.files import MARK, write_atomically
+from acerl_np.support.files import MARK, FilePath, write_atomically
 from acerl_np.support.report import Html
 
 WIDTH, HEIGHT, LEFT, TOP = 760, 220, 64, 12
@@ -73,7 +72,7 @@ def draw_dots(names: Sequence[str], series: Mapping[str, ArrayLike], what: str) 
 
 
 def write_page(
-    path: str | os.PathLike[str], title: str, sentence: str, parts: Mapping[str, Iterable[str]]
+    path: FilePath, title: str, sentence: str, parts: Mapping[str, Iterable[str]]
 ) -> None:
     """Write a page: what is said first, then parts by their headings, each of texts and `Html`."""
     first = html.escape(sentence).replace("\n", "<br>")

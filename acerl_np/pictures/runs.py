@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from acerl_np.problem.goal import Goal
 from acerl_np.support.errors import AcerlError, InputError, describe, list_some
 from acerl_np.support.fields import is_real
-from acerl_np.support.files import path_exists, read_text
+from acerl_np.support.files import FilePath, path_exists, read_text
 from acerl_np.training.history import CURVE_COLUMNS, VALUES
 
 CURVES, HISTORY, CONFIG = "curves.csv", "history.csv", "config.json"
@@ -140,7 +139,7 @@ def _read_run(folder: Path) -> Looks:
     return Looks(generations, table.numbers(decisions), {MEMBERS: np.array([-returns, costs])})
 
 
-def find_runs(path: str | os.PathLike[str]) -> list[Path]:
+def find_runs(path: FilePath) -> list[Path]:
     """Return the folders of the runs that a folder holds: itself, or one for each seed of its config.json."""
     folder = Path(path)
     if not path_exists(folder) or not folder.is_dir():
@@ -160,7 +159,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[Path]:
     return [seeds[seed] for seed in sorted(seeds)]
 
 
-def find_study(path: str | os.PathLike[str]) -> Path | None:
+def find_study(path: FilePath) -> Path | None:
     """Return the file with the curves of a study that `path` is or holds, None if it holds none."""
     folder = Path(path)
     if not path_exists(folder) or _is_run(folder):
@@ -174,7 +173,7 @@ def find_study(path: str | os.PathLike[str]) -> Path | None:
     return files[0] if files else None
 
 
-def read_lines(path: str | os.PathLike[str]) -> list[Line]:
+def read_lines(path: FilePath) -> list[Line]:
     """Read what there is to draw of a run, of several seeds, or of a study.
 
     A study, a folder or its file of curves, has a line for each of its policies, all else one with the

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +14,7 @@ from acerl_np.pictures.drawing import Style
 from acerl_np.pictures.runs import MEMBERS, Line
 from acerl_np.problem.goal import find_unit
 from acerl_np.support.errors import InputError, list_some
+from acerl_np.support.files import FilePath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,9 +94,7 @@ def list_records(lines: Sequence[Line]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def draw_curves(
-    path: str | os.PathLike[str], lines: Sequence[Line], beside: Beside = ALONE
-) -> None:
+def draw_curves(path: FilePath, lines: Sequence[Line], beside: Beside = ALONE) -> None:
     """Draw makespan, or the objective, and tardiness against decisions.
 
     Panels show the mean of the records, and each of them. Lines are means over seeds, bands one standard

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from acerl_np.evaluation.whatif import KNOBS, UNITS, Row, Target, find_varied, g
 from acerl_np.pictures import drawing
 from acerl_np.pictures.drawing import Style
 from acerl_np.support.errors import InputError
+from acerl_np.support.files import FilePath
 
 WIDTH, HEIGHT, LEGEND_ROW = 9.0, 5.4, 0.2
 """Inches of the picture, and of a line of its legend."""
@@ -25,9 +25,7 @@ WIDE = 20.0
 LINE: Style = {"markersize": 4.5, "linewidth": 1.2, "capsize": 2.5, "elinewidth": 1.0}
 
 
-def draw_settings(
-    path: str | os.PathLike[str], rows: Sequence[Row], target: Target | None = None
-) -> None:
+def draw_settings(path: FilePath, rows: Sequence[Row], target: Target | None = None) -> None:
     """Draw four measures against the first knob that varies, a line for each policy and other setting.
 
     Bars are standard errors, a dashed line the target, a dotted one the base. Where a measure grows as it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -17,7 +16,7 @@ from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
 from acerl_np.support.errors import PolicyError, describe, refuse
-from acerl_np.support.files import read_arrays, take_kind, write_arrays
+from acerl_np.support.files import FilePath, read_arrays, take_kind, write_arrays
 from acerl_np.support.trust import trusting
 
 if TYPE_CHECKING:
@@ -177,7 +176,7 @@ class AnyPolicy(BasePolicy):
     @abstractmethod
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self: ...
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the policy to an `.npz` file, atomically.
 
         Raises
@@ -188,7 +187,7 @@ class AnyPolicy(BasePolicy):
         write_arrays(path, {"kind": "policy", "format": FORMAT, **pack_policy(self)})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, trust: bool = False) -> Self:
+    def load(cls, path: FilePath, *, trust: bool = False) -> Self:
         """Read a policy of this form, as `load_policy` reads those of all; pickles are never loaded.
 
         Raises
@@ -260,7 +259,7 @@ def unpack_policy(arrays: Mapping[str, np.ndarray]) -> AnyPolicy:
     return policy
 
 
-def load_policy(path: str | os.PathLike[str], *, trust: bool = False) -> AnyPolicy:
+def load_policy(path: FilePath, *, trust: bool = False) -> AnyPolicy:
     """Read a policy of whichever form the file holds; pickles are never loaded.
 
     Parameters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from acerl_np.problem.limits import MAX_NAME, MAX_VEHICLES
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
 from acerl_np.support.errors import LayoutError, describe, list_some, make_printable, refuse
 from acerl_np.support.fields import Field
-from acerl_np.support.files import read_text
+from acerl_np.support.files import FilePath, read_text
 
 LOADS = Field(parts.LOADS)
 TRAFFIC = Field(("off", "file", "beside", "lane"))
@@ -683,7 +682,7 @@ class Layout:
         return any(vehicle.random_breakdowns is not None for vehicle in self.vehicles)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Layout:
+    def load(cls, path: FilePath) -> Layout:
         """Read a layout from a JSON file.
 
         Parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,7 +15,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.records import Assignments
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import find_served, list_ready
-from acerl_np.support.files import write_atomically
+from acerl_np.support.files import FilePath, write_atomically
 from acerl_np.support.report import render_csv
 
 SCHEDULE_COLUMNS = (
@@ -134,7 +133,7 @@ def replay_assignments(
     )
 
 
-def write_schedule(path: str | os.PathLike[str], replay: Replay) -> None:
+def write_schedule(path: FilePath, replay: Replay) -> None:
     """Write a replay task by task as CSV; s, empty where unknown; due, too, of a task that never is.
 
     `planned_start` and `planned_finish` are recorded, `start` and `finish` simulated.

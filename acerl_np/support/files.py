@@ -44,7 +44,7 @@ MARK = "made by acerl_np"
 """What stands near the beginning of pictures and pages: a later one may take their default name."""
 
 
-def has_mark(path: str | os.PathLike[str]) -> bool:
+def has_mark(path: FilePath) -> bool:
     """Whether a file is a picture or a page that this package made."""
     try:
         with open(path, "rb") as file:
@@ -58,7 +58,7 @@ def describe_os_error(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def path_exists(path: str | os.PathLike[str]) -> bool:
+def path_exists(path: FilePath) -> bool:
     """Whether something is at `path`, also if it cannot be read; nothing is at impossible names."""
     try:
         return Path(path).exists()
@@ -68,7 +68,7 @@ def path_exists(path: str | os.PathLike[str]) -> bool:
         return error.errno != errno.ENAMETOOLONG
 
 
-def check_place(path: str | os.PathLike[str]) -> None:
+def check_place(path: FilePath) -> None:
     """Refuse a file's name where `write_atomically` could not write: an `InputError`; nothing stays there."""
     beside = _find_beside(path)
     try:
@@ -81,7 +81,7 @@ def check_place(path: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def _find_beside(path: str | os.PathLike[str]) -> Path:
+def _find_beside(path: FilePath) -> Path:
     """Return a temporary name beside a file's; refuse what is no file's name."""
     target = Path(path)
     if not target.name or "\0" in target.name:
@@ -91,7 +91,7 @@ def _find_beside(path: str | os.PathLike[str]) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+def write_atomically(path: FilePath, data: bytes) -> None:
     """Write `data` to a temporary name beside `path`, sync it, and rename it to `path`.
 
     Existing content stays as it was unless everything has reached the disk. Nothing of an attempt that fails
@@ -113,7 +113,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     sync_folder(target)
 
 
-def sync_folder(path: str | os.PathLike[str]) -> None:
+def sync_folder(path: FilePath) -> None:
     """Let the disk have what a file is called, where that can be."""
     # Some file systems sync no folder, and some folders may not be read; the file is there all the same.
     with contextlib.suppress(OSError):
@@ -141,7 +141,7 @@ def lock_file(file: int, refusal: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def claim_folder(path: str | os.PathLike[str]) -> Iterator[None]:
+def claim_folder(path: FilePath) -> Iterator[None]:
     """Hold a folder for this process alone, so that two runs never write into each other's files.
 
     The claim ends with the process, however it ends, and leaves no file behind. Windows has none.
@@ -171,7 +171,7 @@ STDIN = "-"
 _remembered: dict[str, bytes] | None = None
 
 
-def show_path(path: str | os.PathLike[str]) -> str:
+def show_path(path: FilePath) -> str:
     """Return a file's name as messages show it: "<stdin>" for the standard input."""
     return "<stdin>" if os.fspath(path) == STDIN else str(path)
 
@@ -187,7 +187,7 @@ def remember_streams() -> Iterator[None]:
         _remembered = before
 
 
-def is_stream(path: str | os.PathLike[str]) -> bool:
+def is_stream(path: FilePath) -> bool:
     """Whether a name is that of a pipe or of the standard input, which can be read but once."""
     if os.fspath(path) == STDIN:
         return True
@@ -197,7 +197,7 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)
 
 
-def _read_stream(path: str | os.PathLike[str], limit: int) -> bytes:
+def _read_stream(path: FilePath, limit: int) -> bytes:
     """Return the content of a pipe or of the standard input, one byte too many if it is too large."""
     name = os.fspath(path)
     known = {} if _remembered is None else _remembered
@@ -211,11 +211,7 @@ def _read_stream(path: str | os.PathLike[str], limit: int) -> bytes:
 
 
 def read_bytes(
-    path: str | os.PathLike[str],
-    kind: type[InputError],
-    limit: int = MAX_TEXT_BYTES,
-    *,
-    streams: bool = False,
+    path: FilePath, kind: type[InputError], limit: int = MAX_TEXT_BYTES, *, streams: bool = False
 ) -> bytes:
     """Read a whole file of at most `limit` bytes; with `streams` pipes, and for "-" the standard input, too.
 
@@ -244,7 +240,7 @@ def read_bytes(
     return data
 
 
-def read_text(path: str | os.PathLike[str], kind: type[InputError]) -> str:
+def read_text(path: FilePath, kind: type[InputError]) -> str:
     """Read a UTF-8 file as `read_bytes` does, with streams; a byte-order mark is left out."""
     data = read_bytes(path, kind, streams=True)
     try:
@@ -268,7 +264,7 @@ def digest_arrays(arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
+def write_arrays(path: FilePath, arrays: Mapping[str, Any]) -> None:
     """Write arrays and their checksum as `.npz`, atomically and with reproducible bytes."""
     stored = {name: np.asarray(array) for name, array in arrays.items()}
     stored["checksum"] = np.asarray(digest_arrays(stored))
@@ -281,7 +277,7 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Non
     write_atomically(path, buffer.getvalue())
 
 
-def read_arrays(path: str | os.PathLike[str], kind: type[InputError]) -> dict[str, np.ndarray]:
+def read_arrays(path: FilePath, kind: type[InputError]) -> dict[str, np.ndarray]:
     """Read what `write_arrays` wrote; a file with anything but plain arrays is an error of the given kind.
 
     Pickles are never loaded. Nothing is read whose size, as the archive's directory or an array's own header
@@ -330,7 +326,7 @@ def _check_size(content: io.BytesIO) -> None:
 
 
 def take_kind(
-    path: str | os.PathLike[str],
+    path: FilePath,
     arrays: dict[str, np.ndarray],
     kind: str,
     version: int,

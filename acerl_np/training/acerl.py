@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -20,6 +19,7 @@ from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import CheckpointError, ConfigError, refuse
 from acerl_np.support.fields import Field, Whole
+from acerl_np.support.files import FilePath
 from acerl_np.support.sharing import exclusive, transactional
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.trust import trusting
@@ -314,7 +314,7 @@ class ACERL(Trainer[Generation]):
     @classmethod
     def resume(
         cls,
-        path: str | os.PathLike[str],
+        path: FilePath,
         *,
         generations: int | None = None,
         decisions: int | None = None,
@@ -358,9 +358,7 @@ class ACERL(Trainer[Generation]):
         trainer._extend(path, generations, decisions)
         return trainer
 
-    def _extend(
-        self, path: str | os.PathLike[str], generations: int | None, decisions: int | None
-    ) -> None:
+    def _extend(self, path: FilePath, generations: int | None, decisions: int | None) -> None:
         """Set another end of a resumed training."""
         stored = self.config
         # Steps may be taken beyond the last generation, if it is the end.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -16,7 +15,7 @@ from acerl_np.policies import index
 from acerl_np.problem import packing
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import CheckpointError, InputError, make_printable, refuse
-from acerl_np.support.files import read_arrays, take_kind
+from acerl_np.support.files import FilePath, read_arrays, take_kind
 from acerl_np.support.trust import is_own_name, read_kept
 from acerl_np.training.config import Config
 from acerl_np.training.history import VALUES, CurvePoint, Generation, Line
@@ -92,14 +91,14 @@ def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
         refuse(name, f"shape {array.shape}", str(shape), CheckpointError)
 
 
-def refuse_end(path: str | os.PathLike[str], done: int, noun: str, asked: object) -> NoReturn:
+def refuse_end(path: FilePath, done: int, noun: str, asked: object) -> NoReturn:
     """Refuse to end a training before what its file has done already."""
     told = f"has {done} {noun} already; expected at least as many (--{noun}), read {asked}"
     raise CheckpointError(f"{path}: {told}")
 
 
 @contextmanager
-def refuse_unusable(path: str | os.PathLike[str]) -> Iterator[None]:
+def refuse_unusable(path: FilePath) -> Iterator[None]:
     """Let whatever the contents of a file that holds something else raise be a `CheckpointError`."""
     try:
         yield
@@ -109,7 +108,7 @@ def refuse_unusable(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def load_checkpoint(
-    path: str | os.PathLike[str], kind: str
+    path: FilePath, kind: str
 ) -> tuple[dict[str, Any], list[Instance], dict[str, np.ndarray]]:
     """Return settings and instances of a checkpoint of this kind, and arrays for `unpack`."""
     stored = read_arrays(path, CheckpointError)

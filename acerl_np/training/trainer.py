@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic
@@ -20,7 +19,7 @@ from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import check_seed
-from acerl_np.support.files import write_arrays, write_atomically
+from acerl_np.support.files import FilePath, write_arrays, write_atomically
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 from acerl_np.support.workers import Workers
 from acerl_np.training.history import CurvePoint, Line, format_curves, format_history, pack_columns
@@ -147,7 +146,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
     def _names(self) -> list[str]:
         return [instance.name for instance in self.instances]
 
-    def write_history(self, path: str | os.PathLike[str]) -> None:
+    def write_history(self, path: FilePath) -> None:
         """Write `history` as CSV, atomically.
 
         Raises
@@ -158,7 +157,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
         write_atomically(path, format_history(self.history, self._names, self.columns).encode())
 
     @exclusive
-    def write_curves(self, path: str | os.PathLike[str]) -> None:
+    def write_curves(self, path: FilePath) -> None:
         """Write `curve` as CSV, one line per look and record, the present policy last; atomically.
 
         Raises
@@ -173,7 +172,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
         write_atomically(path, text.encode())
 
     @exclusive
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Write a checkpoint that `resume` continues from, atomically.
 
         Raises

@@ -11,7 +11,7 @@ from pathlib import Path
 from acerl_np.problem.bundled import bundled_instances, bundled_suites, expand_names
 from acerl_np.support import files
 from acerl_np.support.errors import InputError, make_printable
-from acerl_np.support.files import has_mark
+from acerl_np.support.files import FilePath, has_mark
 
 WRITTEN = ("out", "report", "write_mapping")
 """Options that name what is written; all others may name what is read."""
@@ -19,10 +19,10 @@ WRITTEN = ("out", "report", "write_mapping")
 
 def declare_outputs(
     arguments: argparse.Namespace,
-    outputs: Iterable[str | os.PathLike[str] | None],
+    outputs: Iterable[FilePath | None],
     *,
     option: str = "--out",
-    folder: str | os.PathLike[str] | None = None,
+    folder: FilePath | None = None,
     own: bool = False,
     force: bool | None = None,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,12 @@ from acerl_np.problem.importers.opentcs import import_opentcs
 from acerl_np.problem.importers.tables import import_tables
 from acerl_np.problem.json_tree import shorten
 from acerl_np.support.errors import LayoutError
-from acerl_np.support.files import read_text
+from acerl_np.support.files import FilePath, read_text
 
 
 def read_floor(
-    path: str | os.PathLike[str],
-    *further: str | os.PathLike[str],
+    path: FilePath,
+    *further: FilePath,
     layout_id: str | None = None,
     join: bool = False,
     battery: Mapping[str, int] | None = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from acerl_np.problem.fields import is_blank, parse_number
 from acerl_np.problem.json_tree import refuse
 from acerl_np.problem.limits import MAX_EDGES, MAX_SITES
 from acerl_np.support.errors import LayoutError, RecordError, suggest_name
+from acerl_np.support.files import FilePath
 
 SITES = TableKind("site", ("site", "x", "y"), ("kind",), ("x", "y"), MAX_SITES)
 PATHS = TableKind(
@@ -51,7 +51,7 @@ Park,Goods-in,,no,
 """Two tables to be edited, of a floor of five sites."""
 
 
-def import_tables(paths: Sequence[str | os.PathLike[str]]) -> tuple[dict[str, Any], list[str]]:
+def import_tables(paths: Sequence[FilePath]) -> tuple[dict[str, Any], list[str]]:
     """Read a floor from a table of sites and one of paths, in any order; lines above a header are ignored.
 
     Returns what `read_floor` does, without vehicles.
