@@ -58,10 +58,11 @@ _HOMES = {
     "simulation.scene": "Fleet Pairs Scene",
     "simulation.simulator": "Schedule Simulator",
     "support.errors": (
-        "AcerlError ActionError CheckpointError ConfigError EventError EventWarning Fault "
-        "InputError LayoutError LogWarning MissingExtraError PolicyError PolicyWarning "
-        "RecordError RecordWarning SharingError StorageError WorkerError "
+        "AcerlError ActionError CheckpointError ConfigError EventError EventWarning InputError "
+        "LayoutError LogWarning MissingExtraError PolicyError PolicyWarning RecordError "
+        "SharingError StorageError WorkerError "
     ),
+    "support.faults": "Fault RecordWarning",
     "support.team": "Team",
     "train": "train",
     "training.acerl": "ACERL",

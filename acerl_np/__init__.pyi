@@ -214,9 +214,6 @@ from acerl_np.support.errors import (
     EventWarning as EventWarning,
 )
 from acerl_np.support.errors import (
-    Fault as Fault,
-)
-from acerl_np.support.errors import (
     InputError as InputError,
 )
 from acerl_np.support.errors import (
@@ -238,9 +235,6 @@ from acerl_np.support.errors import (
     RecordError as RecordError,
 )
 from acerl_np.support.errors import (
-    RecordWarning as RecordWarning,
-)
-from acerl_np.support.errors import (
     SharingError as SharingError,
 )
 from acerl_np.support.errors import (
@@ -249,6 +243,8 @@ from acerl_np.support.errors import (
 from acerl_np.support.errors import (
     WorkerError as WorkerError,
 )
+from acerl_np.support.faults import Fault as Fault
+from acerl_np.support.faults import RecordWarning as RecordWarning
 from acerl_np.support.team import Team as Team
 from acerl_np.support.version import __version__ as __version__
 from acerl_np.training.acerl import ACERL as ACERL

@@ -15,8 +15,7 @@ import acerl_np
 from acerl_np.live.service import Service
 from acerl_np.live.web import Page, make_server, open_door
 from acerl_np.live.worker import Worker
-from acerl_np.pictures.live import make_live_page
-from acerl_np.pictures.replay import describe_floor
+from acerl_np.pictures.replay import describe_floor, make_live_page
 
 
 def give_input(*texts):

@@ -199,8 +199,7 @@ def serve_http(
     """Serve HTTP until a signal comes."""
     from acerl_np.live.web import Page, make_server
     from acerl_np.live.wire import format_line
-    from acerl_np.pictures.live import make_live_page
-    from acerl_np.pictures.replay import describe_floor
+    from acerl_np.pictures.replay import describe_floor, make_live_page
 
     page = Page(*make_live_page(), describe_floor)
     server = make_server(worker, host, token=token, page=page, origin=origin)

@@ -10,17 +10,17 @@ Igel, "CMA-ES with optimal covariance update and storage complexity", NIPS 2016.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from acerl_np.evolution.distributions import MAX_SIGMA, MIN_SIGMA, Scaled
 from acerl_np.evolution.rates import Rates, find_places, find_rates, measure_variance, weigh_places
 from acerl_np.evolution.search import Search
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import InputError
-from acerl_np.support.fields import take_arrays
 
 MAX_MATRIX = 300
 """Most parameters of a matrix by default: a generation of 500 takes twice as long as pycma's."""
@@ -274,3 +274,30 @@ class FullCovariance(Covariance):
     def list_axes(self, generation: int) -> np.ndarray:
         """Return sigma times the columns of A, a row for each: ndarray(float64, (n, n))."""
         return np.asarray((self.unit(generation) * self.state.size)[:, np.newaxis] * self._root).T
+
+
+def take_arrays(
+    given: Mapping[str, ArrayLike],
+    own: Mapping[str, np.ndarray],
+    of: str = "",
+    *,
+    growing: Container[str] = (),
+) -> dict[str, np.ndarray]:
+    """Return copies of the arrays that have the names, dtypes and shapes of one's own; refuse others.
+
+    Texts may be of any length, and the first axes of those that are `growing`. `of` stands before each name
+    in an error.
+    """
+    taken = {}
+    for name, mine in own.items():
+        if name not in given:
+            raise InputError(f"{of}read no '{name}'; expected {mine.dtype} {mine.shape}")
+        array = np.array(given[name])
+        is_text = mine.dtype.kind == array.dtype.kind == "U"
+        same = slice(1 if name in growing else 0, None)
+        fits = array.ndim == mine.ndim and array.shape[same] == mine.shape[same]
+        if not fits or not (is_text or array.dtype == mine.dtype):
+            read, expected = (f"{a.dtype} {a.shape}" for a in (array, mine))
+            raise InputError(f"{of}{name}: read {read}; expected {expected}")
+        taken[name] = array
+    return taken

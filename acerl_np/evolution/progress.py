@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution.arguments import read_floats
-from acerl_np.evolution.covariance import Covariance, FullCovariance
+from acerl_np.evolution.covariance import Covariance, FullCovariance, take_arrays
 from acerl_np.evolution.lagrangian import Memory
 from acerl_np.evolution.records import Best, Stops
 from acerl_np.evolution.search import Search
 from acerl_np.support.errors import refuse
-from acerl_np.support.fields import Field, take_arrays
+from acerl_np.support.fields import Field
 
 SHARE = 0.5
 """Of a generation's members, those that the next tolerance lets pass."""

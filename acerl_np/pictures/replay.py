@@ -1,4 +1,4 @@
-"""An episode as one HTML page that replays it; the page is complete in itself and loads nothing."""
+"""An episode as one HTML page that replays it, complete in itself; and the page of a service as it runs."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ MOST = 2
 """Episodes that a page shows side by side."""
 
 POLICY = '<meta http-equiv="Content-Security-Policy" content="{policy}">'
+
+LIVE_HEAD = '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">'
+"""Of the page that shows a service as it runs."""
 
 COMMENT = re.compile(r"^ *(?:/\*(?:(?!\*/).)*\*/|//[^\n]*) *\n?", re.MULTILINE | re.DOTALL)
 """What begins lines of a module, and a page does not need."""
@@ -87,6 +90,16 @@ def fill_page(
     # In one pass: what is put in is not searched for marks.
     filled = re.sub(r"<!-- put (\w+) -->", lambda mark: parts[mark[1]], _read("page.html"))
     return filled, policy
+
+
+def make_live_page() -> tuple[str, str]:
+    """Return the page as HTML, and its Content-Security-Policy, which goes into a header.
+
+    The page holds nothing of a floor. It talks to the host that it came from, and to no other.
+    """
+    html, policy = fill_page("live", ("replay.css", "live.css"), "Dispatcher", LIVE_HEAD)
+    own = "connect-src 'self'; img-src data:; frame-ancestors 'none'"
+    return html, f"{policy}; {own}"
 
 
 def join_modules(name: str, found: dict[str, str] | None = None) -> Iterable[str]:

@@ -31,14 +31,8 @@ from acerl_np.problem.parting import Part, find_parting, part_rows
 from acerl_np.problem.parts import Breakdown, Closure
 from acerl_np.problem.source import Lines, Table
 from acerl_np.problem.synonyms import find_synonyms
-from acerl_np.support.errors import (
-    Fault,
-    InputError,
-    LayoutError,
-    RecordError,
-    RecordWarning,
-    make_printable,
-)
+from acerl_np.support.errors import InputError, LayoutError, RecordError, make_printable
+from acerl_np.support.faults import Fault, RecordWarning
 from acerl_np.support.files import FilePath, show_path, write_atomically
 from acerl_np.support.report import render_csv, render_table
 

@@ -24,7 +24,8 @@ from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_COLUMNS
 from acerl_np.problem.synonyms import find_synonyms
 from acerl_np.support import errors
-from acerl_np.support.errors import Fault, RecordError
+from acerl_np.support.errors import RecordError
+from acerl_np.support.faults import Fault, RecordWarning, count_rows, list_causes
 from acerl_np.support.files import FilePath, read_bytes, show_path
 from acerl_np.support.report import unmark_text
 
@@ -133,7 +134,7 @@ def read_table(
         table = parse_table(kind, lines, export)
         yield table
     if table.columns.ignored:
-        ignored = errors.RecordWarning(show_path(path), table.columns.ignored)
+        ignored = RecordWarning(show_path(path), table.columns.ignored)
         # Between this line and that of the block is contextlib's.
         warnings.warn(ignored, stacklevel=stacklevel + 3)
 
@@ -458,12 +459,12 @@ def refuse_faults(faults: Sequence[Fault], n_rows: int, advice: str = "") -> Non
     if not faults:
         return
     faults = sorted(faults, key=find_line)
-    n_bad, causes = len({fault.place for fault in faults}), errors.list_causes(faults)
+    n_bad, causes = len({fault.place for fault in faults}), list_causes(faults)
     advice = advice if n_bad < n_rows else ""
     several = ""
     if advice or n_bad > 1:
         shared = f", of {len(causes):,} causes" * (1 < len(causes) < len(faults))
-        several = f" ({errors.count_rows(faults, n_rows)} are bad{shared}{advice})"
+        several = f" ({count_rows(faults, n_rows)} are bad{shared}{advice})"
     raise RecordError(f"{faults[0]}{several}", faults, n_rows)
 
 

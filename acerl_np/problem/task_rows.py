@@ -17,7 +17,8 @@ from acerl_np.problem.export import Export
 from acerl_np.problem.fields import Row, Time
 from acerl_np.problem.json_tree import refuse
 from acerl_np.problem.layout import Layout, find_ends, find_sites
-from acerl_np.support.errors import Fault, RecordError, describe, suggest_name
+from acerl_np.support.errors import RecordError, describe, suggest_name
+from acerl_np.support.faults import Fault
 
 MOST_HINTS = 30
 """Unknown sites of a record for which one of a like name is sought."""

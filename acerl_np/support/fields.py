@@ -6,18 +6,16 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from acerl_np.support.errors import (
     ConfigError,
-    InputError,
     describe,
     refuse,
     refuse_unknown,
@@ -235,30 +233,3 @@ def find_sentences(cls: type) -> dict[str, dict[str, str]]:
             words = " ".join(text.split()).rstrip(".")
             told[name] = {"help": words[:1].lower() + words[1:], "unit": unit}
     return told
-
-
-def take_arrays(
-    given: Mapping[str, ArrayLike],
-    own: Mapping[str, np.ndarray],
-    of: str = "",
-    *,
-    growing: Container[str] = (),
-) -> dict[str, np.ndarray]:
-    """Return copies of the arrays that have the names, dtypes and shapes of one's own; refuse others.
-
-    Texts may be of any length, and the first axes of those that are `growing`. `of` stands before each name
-    in an error.
-    """
-    taken = {}
-    for name, mine in own.items():
-        if name not in given:
-            raise InputError(f"{of}read no '{name}'; expected {mine.dtype} {mine.shape}")
-        array = np.array(given[name])
-        is_text = mine.dtype.kind == array.dtype.kind == "U"
-        same = slice(1 if name in growing else 0, None)
-        fits = array.ndim == mine.ndim and array.shape[same] == mine.shape[same]
-        if not fits or not (is_text or array.dtype == mine.dtype):
-            read, expected = (f"{a.dtype} {a.shape}" for a in (array, mine))
-            raise InputError(f"{of}{name}: read {read}; expected {expected}")
-        taken[name] = array
-    return taken

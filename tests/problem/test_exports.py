@@ -30,7 +30,8 @@ from acerl_np.problem.parting import find_parting, part_rows
 from acerl_np.problem.records import examine_record, read_assignments, write_record
 from acerl_np.problem.source import find_lookalike
 from acerl_np.problem.synonyms import find_synonyms
-from acerl_np.support.errors import InputError, RecordError, RecordWarning
+from acerl_np.support.errors import InputError, RecordError
+from acerl_np.support.faults import RecordWarning
 
 KNOWN = (*HEADER.split(","), "handling_time", "demand", "time_zero", "priority", "earliest_start")
 FLOOR = Layout.from_dict({"name": "hall", **straight_floor(FLEET)})

@@ -20,6 +20,7 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.servable import RecordCheck, check_record, describe_charging, list_doubts
 from acerl_np.support import errors
 from acerl_np.support.errors import RecordError
+from acerl_np.support.faults import Fault, RecordWarning, count_rows, list_causes
 from acerl_np.support.files import FilePath
 from acerl_np.support.report import DATA_FORMATS, render_data, render_table
 
@@ -93,9 +94,9 @@ class FileCheck(NamedTuple):
     path: str
     records: list[Instance]
     checks: list[RecordCheck]
-    faults: tuple[errors.Fault, ...]
+    faults: tuple[Fault, ...]
     n_rows: int
-    ignored: tuple[errors.RecordWarning, ...]
+    ignored: tuple[RecordWarning, ...]
     error: str
 
 
@@ -131,14 +132,14 @@ def check_records(
     export = replace(read_mapping(mapping), skip_bad=True)
     found = []
     for path in paths:
-        said: list[errors.RecordWarning] = []
+        said: list[RecordWarning] = []
         loaded: list[Instance] = []
         error = ""
         try:
             with inputs.report_ignored(said):
                 loaded = inputs.load_files([path], layout, breakdowns, export, servable=False)
         except RecordError as failure:
-            said.append(errors.RecordWarning(path, (), failure.faults, failure.n_rows))
+            said.append(RecordWarning(path, (), failure.faults, failure.n_rows))
             error = "" if failure.faults else str(failure)
         faults = tuple(fault for warning in said for fault in warning.faults)
         n_rows = sum(warning.n_rows for warning in said if warning.faults)
@@ -204,10 +205,10 @@ def show_faults(file: FileCheck, form: str) -> str:
     A table for programs has their number beside the file's first record; without a record people are told.
     """
     n_tasks = sum(item.n_tasks for item in file.records)
-    shown = f"{file.path}: {errors.count_rows(file.faults, file.n_rows)} are bad"
+    shown = f"{file.path}: {count_rows(file.faults, file.n_rows)} are bad"
     shown += f", {n_tasks:,} are fine"
     if form not in DATA_FORMATS or not file.records:
-        causes = errors.list_causes(file.faults)
+        causes = list_causes(file.faults)
         told = [shown, *(causes if len(causes) < len(file.faults) else ())]
         rows = [fault._asdict() for fault in file.faults]
         is_data = form in DATA_FORMATS
@@ -217,9 +218,7 @@ def show_faults(file: FileCheck, form: str) -> str:
     return shown + "; --skip-bad leaves bad ones out" * bool(n_tasks)
 
 
-def render_check(
-    instance: Instance, faults: Sequence[errors.Fault], found: RecordCheck, form: str
-) -> str:
+def render_check(instance: Instance, faults: Sequence[Fault], found: RecordCheck, form: str) -> str:
     """Return the table of a record for people: a line for each value, with which tasks."""
     data, notes = list_check(instance, faults, found), note_check(instance, found)
     data["usable"] = "yes" if found.servable else "no"
@@ -233,7 +232,7 @@ def render_check(
 
 
 def list_check(
-    instance: Instance, faults: Sequence[errors.Fault], found: RecordCheck
+    instance: Instance, faults: Sequence[Fault], found: RecordCheck
 ) -> dict[str, object]:
     """Return a record's row of the table for programs; tasks' names are separated by blanks."""
     counts = {item.name: getattr(found, item.name) for item in LISTS}

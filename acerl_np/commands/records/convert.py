@@ -24,6 +24,7 @@ from acerl_np.problem.servable import list_doubts
 from acerl_np.problem.source import DELIMITERS, normalise
 from acerl_np.support import errors
 from acerl_np.support.errors import InputError, make_printable
+from acerl_np.support.faults import count_rows, list_names
 from acerl_np.support.fields import Field
 from acerl_np.support.files import STDIN, show_path, write_atomically
 from acerl_np.support.report import DATA_FORMATS, render_csv, render_data
@@ -164,7 +165,7 @@ def describe_reading(
     found |= {
         "header": f"line {columns.line}",
         "columns used": ", ".join(named),
-        "columns ignored": errors.list_names(columns.ignored) or "none",
+        "columns ignored": list_names(columns.ignored) or "none",
         "arrivals": f"{reading.arrivals}; task {task}: {arrival} -> {arrival_read:g} s",
         "expiries": expiries if reading.expiries else "none, never due",
         "tasks": str(sum(instance.n_tasks for instance in instances)),
@@ -179,7 +180,7 @@ def describe_reading(
         pairs = [f"{name} -> {own}" for name, own in export.sites.items()]
         found["sites read as"] = errors.list_some(pairs, 20)
     if reading.faults:
-        found["left out"] = errors.count_rows(reading.faults, reading.n_rows)
+        found["left out"] = count_rows(reading.faults, reading.n_rows)
     return {what: errors.make_printable(text) for what, text in found.items()}
 
 

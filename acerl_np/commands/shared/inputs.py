@@ -19,7 +19,8 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.problem.servable import describe_traffic
 from acerl_np.support import errors
-from acerl_np.support.errors import InputError, LayoutError, LogWarning, RecordWarning, refuse
+from acerl_np.support.errors import InputError, LayoutError, LogWarning, refuse
+from acerl_np.support.faults import RecordWarning, describe_left_out, list_causes
 from acerl_np.support.files import FilePath, is_stream, path_exists
 
 MOST_FAULTS = 20
@@ -62,11 +63,11 @@ def tell_ignored(ignored: Sequence[RecordWarning]) -> None:
 
 def list_faults(warning: RecordWarning) -> str:
     """Return what was left out of a table, a line for each cause."""
-    causes = errors.list_causes(warning.faults)
+    causes = list_causes(warning.faults)
     rest = len(causes) - MOST_FAULTS
     lines = causes[:MOST_FAULTS]
     lines += [f"and {rest:,} causes more (acerl-np records check lists all)"] * (rest > 0)
-    shown = errors.describe_left_out(warning.faults, warning.n_rows)
+    shown = describe_left_out(warning.faults, warning.n_rows)
     return "\n  ".join(map(errors.make_printable, [f"{warning.path}: {shown}:", *lines]))
 
 
