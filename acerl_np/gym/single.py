@@ -39,33 +39,36 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     instances : str, path-like, Instance or sequence of these
         Names or files as `load_instance` takes them, or names of suites. Of several, `reset` draws one,
         or takes the one that options={"instance": ...} names or is. Default "DMH-01".
-    horizon : float, optional
-        s, cut to whole ones, after which an episode is stopped; by default never. Where vehicles break down
-        at random, `problem.servable.find_last_tick` says when.
-    illegal : {"error", "redraw"}
-        What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
-        `np_random`.
-    render_mode : {None, "ansi", "rgb_array"}
-        Text, or a picture uint8 (height, width, 3).
-    task_slots, n_vehicles : int, optional
-        Sizes of observation and mask; by default those of the largest floor among the instances.
-    scaling : array_like of float, (12,), optional
-        Feature constants (`problem.interface.find_scaling`); by default those of the instances. An
-        agent that learned on other records or floors needs the sizes and constants of its training.
-    actions : {"rules", "pairs"}
-        What an action is: vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; or
-        vehicle * task_slots + slot, slot that of a waiting task in the observation. Where more tasks
-        wait than are seen, and no vehicle may take one that is, the first vehicle takes its first.
-    max_episode_steps : None
-        Not to be used.
-    slots : {"task", "pool"} or a policy
-        Which slot a waiting task has, as in `Simulator`: its own, by the ids of the instances; or that of its
-        place in the pool.
-    rules : sequence of str or a policy
-        Rules that an action names, as in `Simulator`.
-    may_wait : bool
-        Whether a further action, the last, lets all wait until something happens. It is legal while an
-        arrival, a delivery, a repair or a listed breakdown is to come.
+    **settings
+        Options:
+
+        horizon : float, optional
+            s, cut to whole ones, after which an episode is stopped; by default never. Where vehicles break
+            down at random, `problem.servable.find_last_tick` says when.
+        illegal : {"error", "redraw"}
+            What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
+            `np_random`.
+        render_mode : {None, "ansi", "rgb_array"}
+            Text, or a picture uint8 (height, width, 3).
+        task_slots, n_vehicles : int, optional
+            Sizes of observation and mask; by default those of the largest floor among the instances.
+        scaling : array_like of float, (12,), optional
+            Feature constants (`problem.interface.find_scaling`); by default those of the instances. An
+            agent that learned on other records or floors needs the sizes and constants of its training.
+        actions : {"rules", "pairs"}
+            What an action is: vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; or
+            vehicle * task_slots + slot, slot that of a waiting task in the observation. Where more tasks
+            wait than are seen, and no vehicle may take one that is, the first vehicle takes its first.
+        max_episode_steps : None
+            Not to be used.
+        slots : {"task", "pool"} or a policy
+            Which slot a waiting task has, as in `Simulator`: its own, by the ids of the instances; or that of
+            its place in the pool.
+        rules : sequence of str or a policy
+            Rules that an action names, as in `Simulator`.
+        may_wait : bool
+            Whether a further action, the last, lets all wait until something happens. It is legal while an
+            arrival, a delivery, a repair or a listed breakdown is to come.
 
     Raises
     ------
