@@ -46,16 +46,19 @@ def find_task_places(
     """
     if sites is None:
         sites = STATIONS if find_stations(layout) else ALL
-    words = [sites] if isinstance(sites, str) else sites
-    chosen = {place for word in words for place in find_named(layout, word)}
-    left = find_connected(layout, chosen)
-    kept = {tuple(k for k in place if k in left) for place in chosen} - {()}
+    chosen = find_named(layout, sites)
+    kept = keep_sites(chosen, find_connected(layout, chosen))
     if len(kept) < 2:
         raise InputError(
             f"sites: {len(kept)} of {len(chosen)} can be reached from every start and from each "
             "other; expected at least two"
         )
-    return sorted(kept)
+    return kept
+
+
+def keep_sites(places: Iterable[tuple[int, ...]], sites: set[int]) -> list[tuple[int, ...]]:
+    """Return the places of a set without other sites than these, sorted."""
+    return sorted({tuple(k for k in place if k in sites) for place in places} - {()})
 
 
 def find_connected(layout: Layout, places: Iterable[tuple[int, ...]]) -> set[int]:
@@ -69,20 +72,24 @@ def find_connected(layout: Layout, places: Iterable[tuple[int, ...]]) -> set[int
     return set(nodes.tolist())
 
 
-def find_named(layout: Layout, word: str, what: str = "sites") -> list[tuple[int, ...]]:
-    """Return the places that a word stands for; `what` it is a word of stands in the error."""
-    stations = find_stations(layout)
+def find_named(
+    layout: Layout, words: str | Sequence[str], what: str = "sites"
+) -> set[tuple[int, ...]]:
+    """Return the places that a word stands for, or several; `what` they are words of stands in the error."""
+    if not isinstance(words, str):
+        return {place for word in words for place in find_named(layout, word, what)}
+    word, stations = words, find_stations(layout)
     of_kind = {k for k, site in enumerate(layout.sites) if site.kind == word}
     if of_kind:
-        places = [place for place in stations.values() if of_kind.intersection(place)]
-        return places + [(k,) for k in of_kind.difference(*places)]
+        places = {place for place in stations.values() if of_kind.intersection(place)}
+        return places | {(k,) for k in of_kind.difference(*places)}
     if word == ALL:
         starts = {vehicle.start for vehicle in layout.vehicles}
-        places = [(k,) for k, site in enumerate(layout.sites) if site.id not in starts]
+        places = {(k,) for k, site in enumerate(layout.sites) if site.id not in starts}
     elif word == STATIONS:
-        places = list(stations.values())
+        places = {*stations.values()}
     else:
-        places = [place for place in (find_sites(layout, word),) if place]
+        places = {find_sites(layout, word)} - {()}
     if not places:
         kinds = sorted({site.kind for site in layout.sites if site.kind})
         expected = f"one of {list_some(kinds, 20)}, " if kinds else ""

@@ -657,9 +657,6 @@ class Layout:
         fleet = tuple(vehicles)
         if not 1 <= len(fleet) <= MAX_VEHICLES:
             raise LayoutError(f"vehicles: read {len(fleet):,}; expected 1 to {MAX_VEHICLES:,}")
-        for k, vehicle in enumerate(fleet):
-            for key in ("id", "speed", "capacity"):
-                parts.VEHICLE[key].read(f"vehicles[{k}].{key}", getattr(vehicle, key))
         if self.quickest_routes:
             return replace(self, vehicles=fleet)
         layout = self._with(vehicles=fleet)

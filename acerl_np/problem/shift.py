@@ -82,20 +82,14 @@ def find_roles(
     roles = roles or {}
     for role in roles:
         Field(tuple(ROLES)).read("role", role, InputError)
-    found = {
-        role: {place for word in _list(words) for place in generate.find_named(layout, word, role)}
-        for role, words in roles.items()
-    }
+    found = {role: generate.find_named(layout, words, role) for role, words in roles.items()}
     taken = {k for places in found.values() for place in places for k in place}
     missing = [role for role in ROLES if role not in found]
     if missing:
         left = [place for place in generate.find_task_places(layout) if taken.isdisjoint(place)]
         found |= _tell_roles(layout, left, missing)
     nodes = generate.find_connected(layout, set().union(*found.values()))
-    kept = {
-        role: sorted({tuple(k for k in place if k in nodes) for place in found[role]} - {()})
-        for role in ROLES
-    }
+    kept = {role: generate.keep_sites(found[role], nodes) for role in ROLES}
     for role, places in kept.items():
         if not places:
             raise InputError(
@@ -110,10 +104,6 @@ def find_roles(
                     "of one of both"
                 )
     return kept
-
-
-def _list(words: str | Sequence[str]) -> Sequence[str]:
-    return [words] if isinstance(words, str) else words
 
 
 def _tell_roles(

@@ -28,9 +28,9 @@ SAID_ONCE = ("numbers as names", "numbers as texts")
 class Warnings(dict[str, list[str]]):
     """Warnings of one import by their sort, such as "edges left out"; each names its place."""
 
-    def add(self, sort: str, message: str) -> None:
+    def add(self, sort: str, place: str, said: str) -> None:
         """Keep a line."""
-        self.setdefault(sort, []).append(message)
+        self.setdefault(sort, []).append(f"{place}: {said}")
 
     def lines(self) -> list[str]:
         """Return the first few of each sort, then how many more there are."""
@@ -105,7 +105,7 @@ class Draft:
                 raise LayoutError(
                     f"{where}: '{name}' again, at another position; expected each id once"
                 )
-            self.warnings.add("repeated nodes", f"{where}: '{name}' again, left out")
+            self.warnings.add("repeated nodes", where, f"'{name}' again, left out")
             return
         if len(self.points) >= MAX_SITES:
             raise LayoutError(f"{where}: more than {MAX_SITES:,} nodes; expected fewer")
@@ -120,18 +120,15 @@ class Draft:
         """Warn that there are chargers, with what is `said` of them."""
         names = [item.id for item in self.stations if item.kind == CHARGER]
         if names:
-            self.warnings.add("chargers", f"chargers: {count_names(names)} kept as sites; {said}")
+            self.warnings.add("chargers", "chargers", f"{count_names(names)} kept as sites; {said}")
 
     def note_unread(self, data: Entry) -> None:
         """Warn of the keys of a file that no reader has asked for."""
         found: Counter[str] = Counter()
         _count_unread(data, "", found)
-        shown = [
-            f"{make_printable('.'.join(key.split('.')[-3:]))[:60]} ({n:,})"
-            for key, n in found.items()
-        ]
-        if shown:
-            self.warnings.add("not read", f"not read: {list_some(shown, MOST_UNREAD)}")
+        ends = {key: make_printable(".".join(key.split(".")[-3:])) for key in found}
+        if shown := [f"{ends[key][:60]} ({n:,})" for key, n in found.items()]:
+            self.warnings.add("not read", "not read", list_some(shown, MOST_UNREAD))
 
     def can_join(self, where: str, a: str, b: str) -> bool:
         """Return whether an edge has two different known nodes; warn if not."""
@@ -140,7 +137,7 @@ class Draft:
             if name not in self.points:
                 fault = f"unknown node '{name}'"
         if fault:
-            self.warnings.add("edges left out", f"{where}: {fault}, left out")
+            self.warnings.add("edges left out", where, f"{fault}, left out")
         return not fault
 
     def find_nodes(
@@ -154,7 +151,7 @@ class Draft:
             if node in self.points:
                 known[node] = None
             else:
-                self.warnings.add(sort, f"{place}: unknown {noun} '{node}', left out")
+                self.warnings.add(sort, place, f"unknown {noun} '{node}', left out")
         return tuple(known)
 
     def add_edge(self, where: str, a: str, b: str, length: float, limit: float = math.inf) -> None:
@@ -162,10 +159,8 @@ class Draft:
         way = (round(length, 6), limit)
         if (a, b) in self.ways:
             way = min(way, self.ways[a, b], key=lambda item: (item[0], -item[1]))
-            self.warnings.add(
-                "parallel edges",
-                f"{where}: another edge from '{a}' to '{b}', the shortest ({way[0]:g} m) stays",
-            )
+            said = f"another edge from '{a}' to '{b}', the shortest ({way[0]:g} m) stays"
+            self.warnings.add("parallel edges", where, said)
         elif len(self.ways) >= 2 * MAX_EDGES:
             raise LayoutError(f"{where}: more than {2 * MAX_EDGES:,} edges; expected fewer")
         self.ways[a, b] = way
@@ -239,16 +234,15 @@ class Draft:
             if station.id in known:
                 said = "again, left out"
             elif n == 0:
-                said = (
-                    f"no {'node without another station' if item.nodes else 'known node'}, left out"
-                )
+                lacks = "node without another station" if item.nodes else "known node"
+                said = f"no {lacks}, left out"
             elif n > 1:
                 said = f"{n} nodes ({list_first(station.nodes)}), which keep their ids as sites"
             elif station.is_locked:
                 said = "kept as a site"
             if said:
                 locked = "locked, " * station.is_locked
-                self.warnings.add("stations", f"station '{station.id}': {locked}{said}")
+                self.warnings.add("stations", f"station '{station.id}'", f"{locked}{said}")
             if known.setdefault(station.id, station) is station:
                 for node in station.nodes:
                     at[node].append(station)
@@ -260,14 +254,12 @@ class Draft:
                 kind = self.kinds.get(node, kind)
             kinds[node] = _clip(kind)
             if len(here) > 1:
-                shared = f"{len(here)} stations ({list_first([s.id for s in here])})"
-                self.warnings.add(
-                    "shared nodes", f"node '{node}': {shared}, it keeps its id as a site"
-                )
+                said = f"{len(here)} stations ({list_first([s.id for s in here])}), it keeps its id as a site"
+                self.warnings.add("shared nodes", f"node '{node}'", said)
             elif here and len(here[0].nodes) == 1 and here[0].id != node:
                 if here[0].id in self.points:
                     said = f"another node has this id, its site stays '{node}'"
-                    self.warnings.add("stations", f"station '{here[0].id}': {said}")
+                    self.warnings.add("stations", f"station '{here[0].id}'", said)
                 else:
                     sites[node] = here[0].id
         return sites, kinds, *self._name_stations(sites, known)
@@ -302,17 +294,17 @@ class Draft:
         for (a, b), (length, limit) in self.ways.items():
             if length < SHORTEST:
                 self.ways[a, b] = SHORTEST, limit
-                said = f"edge from '{a}' to '{b}': {length:g} m, made {SHORTEST} m"
-                self.warnings.add("edges of no length", said)
+                edge, said = f"edge from '{a}' to '{b}'", f"{length:g} m, made {SHORTEST} m"
+                self.warnings.add("edges of no length", edge, said)
 
 
 def leave_out_dead_ends(layout: dict[str, Any]) -> list[str]:
     """Take chargers that no edge leads away from out of an imported layout; return a warning, if any."""
     left = {a for edge in layout["edges"] for a in (edge["a"], edge["b"])[: 2 - edge["one_way"]]}
     chargers = layout.pop("chargers", [])
-    kept = [x for x in chargers if x["site"] in left or len(layout["sites"]) == 1]
+    if kept := [x for x in chargers if x["site"] in left or len(layout["sites"]) == 1]:
+        layout["chargers"] = kept
     lost = [x["site"] for x in chargers if x not in kept]
-    layout |= {"chargers": kept} if kept else {}
     found = f"chargers: {count_names(lost)} left out, as no edge leads away from there"
     return [found] if lost else []
 
@@ -354,7 +346,7 @@ def _clip(text: str) -> str:
 def read_name(value: object, where: str, warnings: Warnings | None = None) -> str:
     """Return a name without the spaces around it; a whole number is read as one, with a warning."""
     if isinstance(value, int) and not isinstance(value, bool) and warnings is not None:
-        warnings.add("numbers as names", f"{where}: read the number {shorten(value)} as a name")
+        warnings.add("numbers as names", where, f"read the number {shorten(value)} as a name")
         value = str(value)
     name = value.strip() if isinstance(value, str) else ""
     if not is_name(name):
@@ -375,7 +367,7 @@ def read_number(
     if not low <= number <= high:
         refuse(where, value, f"a number of {unit}" if unit else "a number")
     if isinstance(value, str) and warnings is not None:
-        warnings.add("numbers as texts", f"{where}: read the text {shorten(value)} as a number")
+        warnings.add("numbers as texts", where, f"read the text {shorten(value)} as a number")
     return number + 0.0  # minus zero is zero
 
 

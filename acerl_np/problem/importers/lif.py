@@ -64,12 +64,9 @@ def import_lif(
     if "layouts" in data or "origins" not in data:
         layouts = common.read_entries(data, "layouts", "", required=True)
     else:  # since version 2 layouts stand below the origins of their coordinates
-        origins = common.read_entries(data, "origins", "")
-        layouts = [
-            item
-            for place, origin in origins
-            for item in common.read_entries(origin, "layouts", place)
-        ]
+        layouts = []
+        for place, origin in common.read_entries(data, "origins", ""):
+            layouts += common.read_entries(origin, "layouts", place)
     if join and layout_id is not None:
         raise LayoutError("--layout-id: given beside --join, which takes all layouts")
     if not join or not layouts:
@@ -91,7 +88,7 @@ def import_lif(
         if not edges and len(level.points) > 1:
             found = "missing" if layout.get("edges") is None else "an empty list"
             said = f"{found}, so no site can be reached from another"
-            draft.warnings.add("edges", f"{where}.edges: {said}")
+            draft.warnings.add("edges", f"{where}.edges", said)
         _read_edges(draft, edges, own, shifts)
     entries = [common.read_entries(layout, "stations", where) for where, layout in layouts]
     _read_stations(draft, entries, names, titles)
@@ -195,16 +192,20 @@ def _read_node(draft: common.Draft, where: str, node: dict[str, Any]) -> None:
         draft.titles[name] = node["nodeName"].strip()
     actions: set[str] = set()
     for key in NODE_PROPERTIES:
-        listed = node.get(key)
-        for k, item in enumerate(listed if isinstance(listed, list) else []):
+        for k, item in enumerate(_take_list(node, key)):
             if isinstance(item, dict):
                 _note_restriction(draft.warnings, f"{where}.{key}[{k}]", item, "the node")
-                for named in filter(None, map(item.get, ACTIONS)):
-                    for action in named if isinstance(named, list) else []:
-                        kind = action.get("actionType") if isinstance(action, dict) else action
-                        actions.add(str(kind))
+                for action in (x for name in ACTIONS for x in _take_list(item, name)):
+                    kind = action.get("actionType") if isinstance(action, dict) else action
+                    actions.add(str(kind))
     if any(map(common.is_charging, actions)) and actions.isdisjoint(("pick", "drop")):
         draft.kinds[name] = CHARGER
+
+
+def _take_list(item: dict[str, Any], key: str) -> list[Any]:
+    """Return the list at a key, an empty one where something else is there."""
+    value = item.get(key)
+    return value if isinstance(value, list) else []
 
 
 def _note_restriction(
@@ -216,7 +217,7 @@ def _note_restriction(
         for key in ("loaded", "unloaded")
     ):
         said = f"not known to a layout, {what} is open to all"
-        warnings.add("load restrictions", f"{place}.loadRestriction: {said}")
+        warnings.add("load restrictions", f"{place}.loadRestriction", said)
 
 
 def _list_types(item: dict[str, Any]) -> set[str]:
@@ -239,14 +240,14 @@ def _read_limit(properties: Sequence[Entry], warnings: common.Warnings) -> float
             name = f"{place}.{key}"
             limit = common.read_number(item[key], name, 0.0, unit="m/s", warnings=warnings)
             if limit < MIN_SPEED:
-                warnings.add("speed limits", f"{name}: read {shorten(item[key])}, taken as none")
+                warnings.add("speed limits", name, f"read {shorten(item[key])}, taken as none")
             else:
                 limits[name] = limit
     lowest = min(limits.values(), default=math.inf)
     if limits and max(limits.values()) > lowest:
         name = min(limits, key=lambda key: limits[key])
         said = f"{lowest:g} m/s, the lowest of its limits, holds for every vehicle"
-        warnings.add("speed limits", f"{name}: {said}")
+        warnings.add("speed limits", name, said)
     return lowest
 
 
@@ -271,7 +272,7 @@ def _read_edges(
             try:
                 length = measure_trajectory(item["trajectory"])
             except LayoutError as error:
-                warnings.add("trajectories", f"{place}.trajectory: {error}; taken as straight")
+                warnings.add("trajectories", f"{place}.trajectory", f"{error}; taken as straight")
             where_told = f"{place}.trajectory"
         for place, item in properties:
             guided = item.get("physicalLineGuidedProperty")
@@ -280,14 +281,14 @@ def _read_edges(
                 length = common.read_number(guided["length"], where_told, 0.0, unit="metres")
         if length < 0.999 * straight:
             said = f"{length:g} m long, its nodes lie {straight:g} m apart; taken as straight"
-            warnings.add("trajectories", f"{where_told}: {said}")
+            warnings.add("trajectories", where_told, said)
             length = straight
         for place, item in properties:
             _note_restriction(warnings, place, item, "the edge")
         if shifts[a] != shifts[b] and length == 0.0:
             length = LIFT_LENGTH
             said = f"between levels, from '{a}' to '{b}', taken as {length:g} m"
-            warnings.add("lifts", f"{where}: {said}")
+            warnings.add("lifts", where, said)
         limit = _read_limit(properties, warnings)
         named = {name for _, item in properties for name in _list_types(item)}
         types |= named
@@ -296,7 +297,7 @@ def _read_edges(
     for where, named in allowed:
         if named and len(named) < len(types):
             said = f"for {len(named)} of {len(types)} vehicle types, taken as open to all"
-            warnings.add("vehicle types", f"{where}: {said}")
+            warnings.add("vehicle types", where, said)
 
 
 def _read_stations(
@@ -311,18 +312,15 @@ def _read_stations(
         for listed, own in zip(entries, names, strict=True)
     ]
     ids = _share_names([list(dict.fromkeys(item.id for item in own)) for own in found], titles)
-    stations = [
-        item._replace(id=own[item.id])
-        for level, own in zip(found, ids, strict=True)
-        for item in level
-    ]
+    stations: list[common.Station] = []
+    for level, own in zip(found, ids, strict=True):
+        stations += [item._replace(id=own[item.id]) for item in level]
     classes = common.find_class([item.name for item in stations])
     for item, shared in zip(stations, classes, strict=True):
         kind = item.kind or shared
         charges = item.nodes and all(draft.kinds.get(node) == CHARGER for node in item.nodes)
-        draft.stations.append(
-            item._replace(kind=CHARGER if charges or common.is_charging(kind) else kind)
-        )
+        kind = CHARGER if charges or common.is_charging(kind) else kind
+        draft.stations.append(item._replace(kind=kind))
     draft.note_chargers("LIF has neither levels of energy nor rates of use (--battery)")
 
 

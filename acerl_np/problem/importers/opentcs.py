@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from itertools import compress
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -199,7 +200,7 @@ def import_opentcs(
     for item in model["point"]:
         _read_point(draft, item)
     if not model["path"] and len(draft.points) > 1:
-        draft.warnings.add("paths", "path: none, so no site can be reached from another")
+        draft.warnings.add("paths", "path", "none, so no site can be reached from another")
     for item in model["path"]:
         _read_path(draft, item)
     _read_blocks(draft, model)
@@ -220,7 +221,7 @@ def _read_point(draft: common.Draft, item: _Element) -> None:
         key = new if new in item.xml and old not in item.xml else old
         metres = item.read_metres(key, -MAX_NUMBER * MILLIMETRES)
         if metres is None:
-            draft.warnings.add("positions", f"{item.where}.{key}: missing, taken as 0")
+            draft.warnings.add("positions", f"{item.where}.{key}", "missing, taken as 0")
         position.append(metres or 0.0)
     draft.add_point(item.where, name, position[0], position[1])
     if item.xml.get("type", "").upper().startswith("PARK"):
@@ -236,20 +237,20 @@ def _read_path(draft: common.Draft, item: _Element) -> None:
     backward = item.read_metres("maxReverseVelocity", 0.0, 0.0)
     length = item.read_metres("length", -MAX_NUMBER * MILLIMETRES)
     if common.read_flag(item.xml.get("locked"), f"{item.where}.locked"):
-        warnings.add("locked paths", f"{item.where}: {title} is locked, left out")
+        warnings.add("locked paths", item.where, f"{title} is locked, left out")
         return
     if not draft.can_join(item.where, a, b):
         return
     if forward == 0.0 and not backward:
-        warnings.add("edges left out", f"{item.where}: {title} is open in no direction, left out")
+        warnings.add("edges left out", item.where, f"{title} is open in no direction, left out")
         return
     if length is None or length <= 0.0:
         length = draft.distance(a, b)
         found = item.describe("length")
-        warnings.add("lengths", f"{item.where}.length: {found}, taken as straight, {length:g} m")
+        warnings.add("lengths", f"{item.where}.length", f"{found}, taken as straight, {length:g} m")
     elif length < 0.5 * draft.distance(a, b):
         said = f"{length:g} m, its points lie {draft.distance(a, b):g} m apart"
-        warnings.add("lengths", f"{item.where}.length: {said}")
+        warnings.add("lengths", f"{item.where}.length", said)
     if forward is None or forward > 0.0:
         limit = math.inf if forward is None else max(forward, MIN_SPEED)
         draft.add_edge(item.where, a, b, length, limit)
@@ -276,7 +277,7 @@ def _read_blocks(draft: common.Draft, model: Model) -> None:
         lost = [x for x in members if x not in draft.points and x not in ends]
         if lost:
             said = f"members of '{name}': {common.count_names(lost)} left out; expected points and paths"
-            draft.warnings.add("block members", f"{item.where}: {said}")
+            draft.warnings.add("block members", item.where, said)
         if BLOCKS[word] == "same_direction":
             between = [x for x, own in joined.items() if len(own) > 1 and own <= edges.keys()]
             sites += [node for node in between if node not in sites]
@@ -285,7 +286,7 @@ def _read_blocks(draft: common.Draft, model: Model) -> None:
             draft.blocks.append(block)
         else:
             draft.warnings.add(
-                "blocks", f"{item.where}: '{name}' holds nothing of the floor, left out"
+                "blocks", item.where, f"'{name}' holds nothing of the floor, left out"
             )
 
 
@@ -317,36 +318,25 @@ def _read_locations(draft: common.Draft, model: Model) -> None:
 
 def _note_left_out(draft: common.Draft, model: Model) -> None:
     """Name what a layout does not hold: peripherals, ways into blocks, report points, links' operations."""
-    doors = {item.name for item in model["locationType"] if item.list_names(*PERIPHERALS)}
-    peripherals = [
-        item
-        for item in (*model["location"], *model["path"])
-        if item.list_names(*PERIPHERALS) or item.xml.get("type", "").strip() in doors
-    ]
-    directed = [x for x in model["path"] if x.properties.get(ENTRY) is not None]
-    reports = [x for x in model["point"] if x.xml.get("type", "").upper().startswith("REPORT")]
-    allowed = [
-        item
-        for item in model["location"]
-        if [
-            x
-            for link in item.list_children("link")
-            for x in _Element("", link).list_names(OPERATION)
-        ]
-    ]
-    roles = "but shifts (--arrivals shift --role)"
-    for what, items, said in (
-        (f"{ENTRY} of paths", directed, "each path is a direction of its own"),
-        ("peripheral operations of locations and paths", peripherals, "no vehicle waits for them"),
-        ("report points", reports, "vehicles may stop there, too"),
-        (
-            "operations that links allow",
-            allowed,
-            f"tasks are drawn to and from all stations, {roles}",
-        ),
-    ):
+
+    def note(what: str, items: list[_Element], said: str) -> None:
         if items:
-            draft.warnings.add(what, f"{what}: {_count_named(items)} left out; {said}")
+            draft.warnings.add(what, what, f"{_count_named(items)} left out; {said}")
+
+    def is_door(item: _Element) -> bool:
+        return bool(item.list_names(*PERIPHERALS)) or item.xml.get("type", "").strip() in doors
+
+    doors = {item.name for item in model["locationType"] if item.list_names(*PERIPHERALS)}
+    directed = [x for x in model["path"] if x.properties.get(ENTRY) is not None]
+    note(f"{ENTRY} of paths", directed, "each path is a direction of its own")
+    doubtful = [*filter(is_door, (*model["location"], *model["path"]))]
+    note("peripheral operations of locations and paths", doubtful, "no vehicle waits for them")
+    reports = [x for x in model["point"] if x.xml.get("type", "").upper().startswith("REPORT")]
+    note("report points", reports, "vehicles may stop there, too")
+    links = [[_Element("", link) for link in x.list_children("link")] for x in model["location"]]
+    told = [sum(len(link.list_names(OPERATION)) for link in own) for own in links]
+    said = "tasks are drawn to and from all stations, but shifts (--arrivals shift --role)"
+    note("operations that links allow", [*compress(model["location"], told)], said)
     for item in (*model["point"], *model["path"], *model["location"], *model["vehicle"]):
         _ = item.list_children("outgoingPath"), item.name, item.properties  # the latter one by one
 
@@ -365,7 +355,7 @@ def _read_battery(draft: common.Draft, item: _Element, given: Mapping[str, int])
     if list(shares.values()) != sorted(shares.values()):
         read = ", ".join(f"{LEVELS[key]} {share:g}" for key, share in shares.items())
         shares = dict(zip(shares, sorted(shares.values()), strict=True))
-        draft.warnings.add("levels", f"{item.where}: {read}, taken in ascending order")
+        draft.warnings.add("levels", item.where, f"{read}, taken in ascending order")
     return common.complete_battery(given, shares)
 
 
@@ -396,7 +386,7 @@ def _read_vehicles(
         speed = item.read_metres("maxVelocity", 0.0)
         if speed is None or speed < MIN_SPEED:
             found = item.describe("maxVelocity")
-            draft.warnings.add("speeds", f"{item.where}.maxVelocity: {found}, taken as 1 m/s")
+            draft.warnings.add("speeds", f"{item.where}.maxVelocity", f"{found}, taken as 1 m/s")
             speed = 1.0
         named = {key: item.properties.get(key, "").strip() for key in START_PROPERTIES}
         start = next((point for point in named.values() if point in draft.points), "")
@@ -406,17 +396,17 @@ def _read_vehicles(
             if unknown:
                 found = f"unknown point {', '.join(unknown)}"
             start = parking[k % len(parking)] if parking else next(iter(leaving))
-            draft.warnings.add("starts", f"{item.where}: {found}; '{name}' starts at '{start}'")
+            draft.warnings.add("starts", item.where, f"{found}; '{name}' starts at '{start}'")
         draft.vehicles.append({"id": name, "start": start, "speed": speed, **_read_size(item)})
         if battery is not None and item.has_levels:
             draft.vehicles[-1]["battery"] = _read_battery(draft, item, battery)
     told = [item for item in items if item.has_levels]
     if battery is None and told:
         said = "left out; no vehicle has to charge without rates of use (--battery)"
-        draft.warnings.add("levels", f"energy levels of vehicles: {_count_named(told)} {said}")
+        draft.warnings.add("levels", "energy levels of vehicles", f"{_count_named(told)} {said}")
     untold = [item for item in items if not item.has_levels]
     if battery is not None and untold:
         taken = ", ".join(f"{share:g}" for share in common.SHARES.values())
         said = f"{taken} % of the capacity where --battery says nothing else"
         have = f"{_count_named(untold)} have none in the model"
-        draft.warnings.add("levels", f"energy levels: {have}; {said}")
+        draft.warnings.add("levels", "energy levels", f"{have}; {said}")
