@@ -55,7 +55,7 @@ REFERENCE = json_tree.table(
     Reference,
 )
 LIST = json_tree.items(REFERENCE, 0, 10**6)
-FORM = json_tree.table({"format": json_tree.one(), "references": LIST}, dict)
+FORM = json_tree.table({"format": json_tree.VERSION, "references": LIST}, dict)
 
 
 def save_references(path: FilePath, references: Sequence[Reference]) -> None:

@@ -135,6 +135,10 @@ class Key(Field):
         return write_number(value) if self.kind is float and value is not None else value
 
 
+VERSION = Key(int, 1, 1, expected="1")
+"""The number of a format."""
+
+
 def leaf(
     fits: Callable[[Any], bool], expected: str, make: Callable[[Any], Any], **more: Any
 ) -> Key:
@@ -147,11 +151,6 @@ def leaf(
         return make(value) if fits(value) else refuse(where, value, expected)
 
     return Key(reader=read, **{"writer": make} | more)
-
-
-def one() -> Key:
-    """Return the key of the number 1: a format's version."""
-    return Key(int, 1, 1, expected="1")
 
 
 def text(default: Any = ..., *, brief: bool = False) -> Key:
@@ -181,11 +180,6 @@ def number(low: float, high: float = MAX_NUMBER, default: Any = ..., *, brief: b
 def whole(low: int, high: int, default: Any = ..., *, brief: bool = False) -> Key:
     """Return the key of a whole number from `low` to `high`."""
     return Key(int, low, high, default=default, brief=brief)
-
-
-def choice(names: tuple[str, ...]) -> Key:
-    """Return the key of one of some names."""
-    return Key(names)
 
 
 def pair() -> Key:
@@ -336,6 +330,6 @@ class Checked:
                 object.__setattr__(self, own.name, found)
 
 
-def part(kind: type) -> Key:
+def part(kind: type, default: Any = ...) -> Key:
     """Return the key of an object that holds the fields of a dataclass."""
-    return table(list_keys(kind), kind)
+    return table(list_keys(kind), kind, default)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from acerl_np.problem import json_tree, limits
@@ -260,8 +260,8 @@ class Traffic(json_tree.Checked):
     """
 
     headway: int = field(default=3, metadata=at(whole(1, limits.MAX_HEADWAY)))
-    lanes: str = field(default="shared", metadata=at(json_tree.choice(LANES)))
-    handling_at: str = field(default="both", metadata=at(json_tree.choice(HANDLED_AT)))
+    lanes: str = field(default="shared", metadata=at(json_tree.Key(LANES)))
+    handling_at: str = field(default="both", metadata=at(json_tree.Key(HANDLED_AT)))
     reserve: float = field(default=1.3, metadata=at(number(1.0, limits.MAX_RESERVE)))
 
 
@@ -315,7 +315,7 @@ class Block(json_tree.Checked):
     """
 
     id: str = field(metadata=at(text()))
-    kind: str = field(default="single", metadata=at(json_tree.choice(BLOCKS)))
+    kind: str = field(default="single", metadata=at(json_tree.Key(BLOCKS)))
     sites: tuple[str, ...] = field(default=(), metadata=at(json_tree.ids()))
     edges: tuple[tuple[str, ...], ...] = field(
         default=(), metadata=at(json_tree.items(json_tree.ids(), 0, limits.MAX_EDGES))
@@ -386,7 +386,7 @@ SCALING = {
 LAYOUT: json_tree.Key = json_tree.table(
     {
         "$schema": text("", brief=True),
-        "format": json_tree.one(),
+        "format": json_tree.VERSION,
         "name": text(None),
         "task_slots": whole(1, limits.MAX_TASK_SLOTS, 30),
         "truncate_distances": json_tree.flag(),
@@ -399,9 +399,9 @@ LAYOUT: json_tree.Key = json_tree.table(
         "chargers": json_tree.items(json_tree.part(Charger), 1, limits.MAX_SITES, (), brief=True),
         "parking": json_tree.table(PARKING, Parking, None),
         "machines": json_tree.items(json_tree.part(Machine), 0, limits.MAX_SITES, (), brief=True),
-        "traffic": json_tree.table(json_tree.list_keys(Traffic), Traffic, None),
+        "traffic": json_tree.part(Traffic, None),
         "blocks": json_tree.items(json_tree.part(Block), 0, limits.MAX_SITES, (), brief=True),
-        "loads": replace(json_tree.choice(LOADS), default=LOADS[0], brief=True),
+        "loads": json_tree.Key(LOADS, default=LOADS[0], brief=True),
         "closures": json_tree.items(
             json_tree.part(Closure), 0, limits.MAX_CLOSURES, (), brief=True
         ),

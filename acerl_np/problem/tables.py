@@ -26,9 +26,6 @@ from acerl_np.problem.spots import stack_spots
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 
-BATTERY_FIELDS = tuple(BATTERY)
-"""In the order of the kernels."""
-
 NO_TRAFFIC = {
     "adjacency": np.zeros((0, 0, state.SPOT_NEIGHBOURS), np.int64),
     "block_reservation": np.zeros((0, 0, 0, 0, 2), np.int64),
@@ -146,18 +143,9 @@ class _Floors(NamedTuple):
     layouts: list[Layout]
     layout_of: list[int]
     rows: dict[tuple[int, float], int]
-
-    @property
-    def n_sites(self) -> int:
-        return max(len(layout.sites) for layout in self.layouts)
-
-    @property
-    def have_traffic(self) -> bool:
-        return any(layout.traffic is not None for layout in self.layouts)
-
-    @property
-    def have_limits(self) -> bool:
-        return any(layout.open_all().routes.edge_speed is not None for layout in self.layouts)
+    n_sites: int
+    have_traffic: bool
+    have_limits: bool
 
 
 def _share_floor(a: Layout, b: Layout) -> bool:
@@ -186,7 +174,10 @@ def _list_floors(own: Sequence[Layout]) -> _Floors:
                 matters = layout.open_all().routes.find_slowdown(speed) is not None
                 rows[k, speed] = count if matters else -1
                 count += matters
-    return _Floors(layouts, layout_of, rows)
+    have_traffic = any(layout.traffic is not None for layout in layouts)
+    have_limits = any(layout.open_all().routes.edge_speed is not None for layout in layouts)
+    n_sites = max(len(layout.sites) for layout in layouts)
+    return _Floors(layouts, layout_of, rows, n_sites, have_traffic, have_limits)
 
 
 def _check_size(floors: _Floors, n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> None:
@@ -440,7 +431,7 @@ def _fill_auxiliary(problem: Problem, i: int, layout: Layout) -> None:
     problem.station[i, : len(stations)] = np.array(stations, state.STATION)
     for v, battery in enumerate(layout.batteries):
         if battery is not None:
-            for name in BATTERY_FIELDS:
+            for name in BATTERY:
                 problem.battery[name][i, v] = getattr(battery, name)
             rate, longest = 2 * battery.empty + battery.loaded, layout.longest_ways[v]
             used = rate * longest if longest < math.inf else math.inf
