@@ -49,6 +49,7 @@ def finish_tasks(problem, state, b, tick):
             if S.has_traffic(problem, i):
                 traffic.add_delay(problem, state, b, v)
             task = vehicle.task
+            vehicle.held = 0
             vehicle.status = S.IDLE
             vehicle.since = tick
             vehicle.task = -1
