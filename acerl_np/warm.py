@@ -7,18 +7,13 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.trials import evaluate_policy
-from acerl_np.live.dispatcher import Dispatcher
-from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.general import make_general
-from acerl_np.policies.lookahead import Lookahead
-from acerl_np.policies.own import rule
+from acerl_np.policies.own import OwnRule, rule
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, Site, Vehicle
-from acerl_np.problem.records import Assignments
-from acerl_np.simulation.replay import replay_assignments
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import refuse, suggest_name
 from acerl_np.training.acerl import ACERL
@@ -26,6 +21,8 @@ from acerl_np.training.config import Config
 
 __all__ = ["PARTS", "warm_up"]
 
+
+# Each part imports what it alone needs: a training waits for none of the others.
 
 LAYOUT = Layout(
     "two sites",
@@ -41,7 +38,7 @@ def _make_instance(expiry: float = 9.0) -> Instance:
     return Instance.from_rows("one task", LAYOUT, [row])
 
 
-def _play(policy: AnyPolicy | Lookahead | str) -> None:
+def _play(policy: BasePolicy | str) -> None:
     evaluate_policy(policy, _make_instance(), trials=1, threads=1)
 
 
@@ -57,21 +54,34 @@ def _simulate() -> None:
 
 
 def _search() -> None:
+    from acerl_np.evaluation.hindsight import find_hindsight
+
     find_hindsight(_make_instance(), effort=0.001)
 
 
 def _replay() -> None:
+    from acerl_np.problem.records import Assignments
+    from acerl_np.simulation.replay import replay_assignments
+
     one = np.zeros(1, np.int32)
     replay_assignments(Assignments(_make_instance(), one, one, np.zeros(1), np.full(1, np.nan)))
+
+
+def _look_ahead(base: OwnRule | str = "STD") -> None:
+    from acerl_np.policies.lookahead import Lookahead
+
+    _play(Lookahead(base, history=_make_instance(8.0), futures=1))
 
 
 def _play_own() -> None:
     own = rule(lambda floor, vehicle, task: 0.0)
     _play(own)
-    _play(Lookahead(own, history=_make_instance(8.0), futures=1))
+    _look_ahead(own)
 
 
 def _dispatch() -> None:
+    from acerl_np.live.dispatcher import Dispatcher
+
     for policy in ("nearest", make_general("late")):
         Dispatcher(LAYOUT, policy)
 
@@ -84,7 +94,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "baselines": lambda: _play("nearest"),
     "replay": _replay,
     "search": _search,
-    "lookahead": lambda: _play(Lookahead("STD", history=_make_instance(8.0), futures=1)),
+    "lookahead": _look_ahead,
     "own": _play_own,
     "dispatcher": _dispatch,
 }
