@@ -8,7 +8,7 @@ from __future__ import annotations
 import acerl_np
 
 _HOMES = {
-    "evolution.distributions": "Adapt",
+    "evolution.scaled": "Adapt",
     "evolution.records": "Best Report Result Stops",
     "evolution.optimiser": "Evolution",
     "evolution.sampler": "InstanceSampler make_sampler",

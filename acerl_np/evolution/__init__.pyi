@@ -1,6 +1,5 @@
 """Public names and their homes, for type checkers; `__init__.py` imports them when they are used."""
 
-from acerl_np.evolution.distributions import Adapt as Adapt
 from acerl_np.evolution.optimise import optimize as optimize
 from acerl_np.evolution.optimiser import Evolution as Evolution
 from acerl_np.evolution.ranges import Ranking as Ranking
@@ -13,6 +12,7 @@ from acerl_np.evolution.records import Result as Result
 from acerl_np.evolution.records import Stops as Stops
 from acerl_np.evolution.sampler import InstanceSampler as InstanceSampler
 from acerl_np.evolution.sampler import make_sampler as make_sampler
+from acerl_np.evolution.scaled import Adapt as Adapt
 from acerl_np.evolution.search import Search as Search
 from acerl_np.evolution.search import SearchDistribution as SearchDistribution
 from acerl_np.evolution.strategy import Strategy as Strategy

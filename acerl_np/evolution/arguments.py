@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evolution import ranges, sampler
 from acerl_np.evolution.covariance import MAX_MATRIX, Covariance, DiagonalCovariance, FullCovariance
-from acerl_np.evolution.distributions import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.evolution.rates import count_few
+from acerl_np.evolution.scaled import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError, refuse
 from acerl_np.support.fields import MOST, SEED, Field, read_fields
 from acerl_np.support.trust import OwnField

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.distributions import MAX_SIGMA, MIN_SIGMA, Scaled
 from acerl_np.evolution.rates import Rates, find_places, find_rates, measure_variance, weigh_places
+from acerl_np.evolution.scaled import MAX_SIGMA, MIN_SIGMA, Scaled
 from acerl_np.evolution.search import Search
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import InputError

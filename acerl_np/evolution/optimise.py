@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evolution import arguments
 from acerl_np.evolution.arguments import read_bounds, read_point
-from acerl_np.evolution.distributions import Adapt
 from acerl_np.evolution.optimiser import Evolution
 from acerl_np.evolution.records import Result, Stops, read_limits
+from acerl_np.evolution.scaled import Adapt
 from acerl_np.support.errors import ConfigError, refuse, refuse_unknown
 from acerl_np.support.fields import SEED, Field, Whole
 

@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution import arguments, progress
 from acerl_np.evolution.bounds import limit_sigma, make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
-from acerl_np.evolution.distributions import Adapt, PerParameter, Step
 from acerl_np.evolution.lagrangian import Memory, count_remembered, find_slopes, score_members
 from acerl_np.evolution.progress import EvaluatedGeneration, Progress, Record, Tolerance
 from acerl_np.evolution.ranges import Advantage, Sampler, Shaping
 from acerl_np.evolution.ranking import OwnRanking, Ranker
 from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
 from acerl_np.evolution.sampler import OwnSampler, check_ids, make_sampler
+from acerl_np.evolution.scaled import Adapt, PerParameter, Step
 from acerl_np.evolution.search import Search
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError, InputError, refuse

@@ -22,8 +22,9 @@ from acerl_np.support.errors import InputError, refuse
 class SearchDistribution(ABC):
     """How noise becomes members, and utilities a step.
 
-    `acerl_np.evolution.distributions` has two that follow a schedule, `acerl_np.evolution.covariance` two
-    that learn their shape. A distribution never changes: `update` returns the next one.
+    In `acerl_np.evolution` the modules `distributions`, `low_rank` and `scaled` have those that follow a
+    schedule, `covariance` two that learn their shape. A distribution never changes: `update` returns the
+    next one.
     """
 
     @abstractmethod

@@ -5,27 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.distributions import LowRank, OneSigma
+from acerl_np.evolution.distributions import OneSigma
+from acerl_np.evolution.low_rank import LowRank, read_shapes
 from acerl_np.evolution.ranges import MIN_NOISE_STD
 from acerl_np.evolution.search import Search
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError, refuse
 from acerl_np.support.fields import Whole
 from acerl_np.support.workers import Workers
-
-
-def read_shapes(shapes: ArrayLike | None, rank: int, n_parameters: int) -> np.ndarray:
-    """Return the shapes of the matrices that parameters consist of; refuse others, and no rank."""
-    if rank < 1:
-        refuse("noise_rank", rank, "at least 1, or None for noise of full rank", ConfigError)
-    if shapes is None:
-        refuse("shapes", None, "rows and columns of each matrix with noise_rank", ConfigError)
-    read = np.array(shapes)
-    of_whole = read.ndim == 2 and read.shape[1] == 2 and read.dtype.kind in "iu"
-    if not of_whole or read.min(initial=1) < 1 or read.prod(axis=1).sum() != n_parameters:
-        expected = f"rows and columns of matrices with {n_parameters} parameters in all"
-        refuse("shapes", shapes, expected, ConfigError)
-    return read
 
 
 class Strategy(Search[OneSigma]):

@@ -9,7 +9,7 @@ import numpy as np
 
 from acerl_np.evolution import Strategy
 from acerl_np.evolution.covariance import DiagonalCovariance, FullCovariance
-from acerl_np.evolution.distributions import MIN_SIGMA
+from acerl_np.evolution.scaled import MIN_SIGMA
 from acerl_np.evolution.search import Search
 from acerl_np.kernels.core.state import Outcome
 from acerl_np.kernels.learning.update import Noise

@@ -14,8 +14,8 @@ from searches import JIT, many_draws, read_bytes
 from tables_and_refusals import list_taken
 
 from acerl_np.evolution.covariance import MAX_MATRIX, DiagonalCovariance, FullCovariance
-from acerl_np.evolution.distributions import MAX_SIGMA, MIN_SIGMA
 from acerl_np.evolution.rates import find_places, find_rates, weigh_places
+from acerl_np.evolution.scaled import MAX_SIGMA, MIN_SIGMA
 from acerl_np.evolution.search import Search
 
 FORMS = {"matrix": FullCovariance, "sigma": DiagonalCovariance}

@@ -16,7 +16,7 @@ from searches import GENERATIONS, JIT, hills, many_draws, play, state_bytes
 from tables_and_refusals import list_taken, list_unrefused
 
 from acerl_np.evolution import Evolution, Strategy, make_sampler, rank_utilities
-from acerl_np.evolution.distributions import MAX_SIGMA, MIN_SIGMA
+from acerl_np.evolution.scaled import MAX_SIGMA, MIN_SIGMA
 from acerl_np.support.errors import ConfigError, InputError
 
 
