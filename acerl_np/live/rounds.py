@@ -120,11 +120,10 @@ def send_idle(desk: Desk, decider: LiveDecider, now: float, orders: list[Order])
     floor, v = desk.floor, -1
     while True:
         v, status, site = decider.find_auxiliary_move(floor, now, v + 1)
+        for w, place in enumerate(floor.state.vehicle["place"][0].tolist()):
+            if place != floor.vehicles[w].place:
+                desk.take_place(now, w, place)
         if v < 0:
-            places = floor.state.vehicle["place"][0].tolist()
-            for w, place in enumerate(places):
-                if place != floor.vehicles[w].place:
-                    desk.take_place(now, w, place)
             desk.orders.next_errand = math.inf if site == S.NEVER else now + site
             return
         charges = status == S.TO_CHARGER

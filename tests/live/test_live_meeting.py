@@ -204,6 +204,7 @@ def test_a_perfect_plant_goes_as_the_simulator(seed, policy, passes):
 @example(730, "stay")  # the same: since when it is idle
 @example(1406, "stay")  # twice at a site, by edges of no time
 @example(1424, "stay")  # broken at its parking place as the day begins
+@example(37940, "stay")  # it takes the place at which it stands, and others look for one
 @example(22846, "stay")  # broken with its load, and again a second after it has delivered
 @given(SEEDS, st.sampled_from(["return", "stay"]))
 def test_a_disturbed_plant_goes_as_the_simulator(seed, loads):
