@@ -13,7 +13,6 @@ import pytest
 
 import acerl_np
 from acerl_np.live.service import Service
-from acerl_np.live.web import Page, make_server, open_door
 from acerl_np.live.worker import Worker
 from acerl_np.pictures.replay import describe_floor, make_live_page
 
@@ -25,13 +24,17 @@ def give_input(*texts):
 
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
-PAGE = Page(*make_live_page(), describe_floor)
+PAGE = *make_live_page(), describe_floor
 
 
 @contextmanager
 def serving(log, layout=LAYOUT, *, wall=False, start=0.0, policy="nearest", **how):
     """A server in a thread; gives what asks it: method, path, body, headers -> status, text."""
     pytest.importorskip("uvicorn", reason="needs the extra serve")
+    from acerl_np.live.web import Page, make_server, open_door
+
+    if "page" in how:
+        how["page"] = Page(*how["page"])
     make = acerl_np.Dispatcher.recover if log.exists() else acerl_np.Dispatcher
     dispatcher = make(layout, policy, audit=log, start=start)
     worker = Worker(Service(dispatcher, ahead=5.0 if wall else None), wall=wall)

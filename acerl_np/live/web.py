@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from acerl_np.live.orders import MOST_KEPT
@@ -26,13 +26,14 @@ from acerl_np.support.errors import InputError, StorageError, WorkerError, needi
 from acerl_np.support.files import describe_os_error
 from acerl_np.support.version import __version__
 
-if TYPE_CHECKING:
+with needing("{}: --http needs Starlette and uvicorn; pip install 'acerl_np[serve]'"):
     from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from uvicorn import Server
-
-EXTRA = "{}: --http needs Starlette and uvicorn; pip install 'acerl_np[serve]'"
+    from starlette.middleware import Middleware
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+    from starlette.routing import Route
+    from uvicorn import Config, Server
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
 ALIVE = 15.0
 """Seconds without an order after which a stream says that it is alive."""
@@ -172,8 +173,6 @@ class Web:
 
     async def take(self, request: Request) -> Response:
         """Answer the messages of a request, one on each line."""
-        from starlette.responses import Response, StreamingResponse
-
         body = await read_body(request, MAX_MESSAGE)
         if body is None:
             return refuse(413, f"body: too long; expected at most {MAX_MESSAGE:,} bytes")
@@ -249,8 +248,6 @@ class Web:
 
     def _stream(self, request: Request, parts: AsyncIterator[str], **how: Any) -> Response:
         """Return what sends parts for as long as they come, if there are not too many such."""
-        from starlette.responses import Response, StreamingResponse
-
         how["media_type"] = "text/event-stream"
         if request.method == "HEAD":
             return Response(**how)
@@ -276,16 +273,12 @@ class Web:
 
     async def show_state(self, request: Request) -> Response:
         """Tell what waits, is under way, and where vehicles are."""
-        from starlette.responses import Response
-
         service = self.worker.service
         text = await self.work(lambda: format_line(service.show(time.time())))
         return Response(text, media_type="application/json")
 
     async def show_health(self, request: Request) -> Response:
         """Tell whether the service dispatches."""
-        from starlette.responses import Response
-
         health: dict[str, Any] = {"ok": False}
         with contextlib.suppress(asyncio.TimeoutError, WorkerError):
             service = self.worker.service
@@ -350,16 +343,12 @@ class Web:
 
     async def show_page(self, request: Request) -> Response:
         """Give the page, which holds nothing of the floor."""
-        from starlette.responses import HTMLResponse
-
         assert self.page is not None
         return HTMLResponse(self.page.html, headers={**CLOSED, CSP: self.page.policy})
 
 
 def refuse(status: int, why: str, **headers: str) -> Response:
     """Return an answer that says why a request is not taken."""
-    from starlette.responses import PlainTextResponse
-
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return PlainTextResponse(f"{why}\n", status, headers=named)
 
@@ -389,7 +378,6 @@ class Guard:
             await refuse(503, why, **LATER)(scope, receive, send)
 
     def _refuse(self, scope: Any) -> Response | None:
-        from starlette.requests import Request
 
         if scope["type"] != "http":
             return None
@@ -438,7 +426,6 @@ def make_login(token: str, origin: str) -> Callable[[Request], Awaitable[Respons
     """Return what answers `POST /login`, whose body is the token, with the cookie."""
 
     async def log_in(request: Request) -> Response:
-        from starlette.responses import Response
 
         body = await read_body(request, MAX_TOKEN)
         if body is None:
@@ -459,8 +446,6 @@ def make_login(token: str, origin: str) -> Callable[[Request], Awaitable[Respons
 
 async def read_body(request: Request, most: int) -> bytes | None:
     """Return the body of a request, None if it is longer than `most` bytes or its client has gone."""
-    from starlette.requests import ClientDisconnect
-
     body = bytearray()
     with contextlib.suppress(ClientDisconnect):
         async for chunk in request.stream():
@@ -505,9 +490,6 @@ def show_gap(after: int, before: int) -> str:
 
 def make_app(web: Web, host: str, token: str, origin: str) -> Starlette:
     """Return the application; where anybody may reach it, any name of the host will do."""
-    from starlette.applications import Starlette
-    from starlette.middleware import Middleware
-    from starlette.routing import Route
 
     @contextlib.asynccontextmanager
     async def live(app: Any) -> AsyncIterator[None]:
@@ -539,18 +521,7 @@ def make_app(web: Web, host: str, token: str, origin: str) -> Starlette:
 
 
 def check_door(host: str, token: str) -> None:
-    """Refuse to serve without the extra, or where others than this machine need no token.
-
-    Raises
-    ------
-    MissingExtraError
-        If Starlette or uvicorn is missing.
-    InputError
-        If there is no token, and others could reach the host.
-    """
-    with needing(EXTRA):
-        import starlette.applications  # noqa: F401
-        import uvicorn  # noqa: F401
+    """Refuse to serve where others than this machine need no token, with an InputError."""
     if not is_local(host) and not token:
         raise InputError(f"--http: {host} may be reached by others; expected --token-file, too")
 
@@ -583,7 +554,6 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
     an answer to be read; for `LINGER`: for all of it to be read. Where there are too many connections those
     make room that have begun no request.
     """
-    from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Bounded(H11Protocol):
         def connection_made(self, transport: Any) -> None:
@@ -635,15 +605,13 @@ def make_server(
     worker: Worker, host: str, *, token: str = "", page: Page | None = None, origin: str = ""
 ) -> Server:
     """Return a server of a service, and of the page that shows it; `check_door` first."""
-    import uvicorn
-
     web = Web(worker, page)
     how: dict[str, Any] = {"log_level": "error", "timeout_graceful_shutdown": 3, "ws": "none"}
     most = count_connections()
     how["http"], how["backlog"] = make_protocol(most), most // 2  # accepted before any is ended
     how["h11_max_incomplete_event_size"] = MAX_HEADERS
     app = make_app(web, host, token, origin)
-    server = uvicorn.Server(uvicorn.Config(app, access_log=False, **how))
+    server = Server(Config(app, access_log=False, **how))
     web.is_ending = lambda: server.should_exit
 
     def end() -> None:

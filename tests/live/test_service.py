@@ -17,7 +17,7 @@ from machine import needs_jit
 import acerl_np
 from acerl_np.commands import serve as serving
 from acerl_np.live import events as E
-from acerl_np.live import feed, orders, parts, watching, web
+from acerl_np.live import feed, orders, parts, watching
 from acerl_np.live.clock import Asker
 from acerl_np.live.service import Service
 from acerl_np.live.wire import ASKED, FIELDS, format_line, make_schema, read_message
@@ -184,7 +184,6 @@ LIMITS = [
     *((orders, name) for name in ("MOST_KEPT", "MOST_LATEST", "MOST_LISTED")),
     *((parts, name) for name in ("MOST_SEEN", "MOST_ENDED")),
     *((watching, name) for name in ("MOST_ENDED", "MOST_SAMPLES")),
-    *((web, name) for name in ("MOST_KEPT", "MOST_REFUSED")),
 ]
 """What bounds the memory of a service, whatever its age."""
 
@@ -222,7 +221,10 @@ def live_on(door, rounds, *, shadow):
 
 @pytest.mark.parametrize("shadow", [False, True])
 def test_a_service_of_any_age_has_as_much_in_memory(monkeypatch, shadow):
-    for module, name in LIMITS:
+    pytest.importorskip("uvicorn")
+    from acerl_np.live import web
+
+    for module, name in (*LIMITS, (web, "MOST_KEPT"), (web, "MOST_REFUSED")):
         monkeypatch.setattr(module, name, 20)
     dispatcher = acerl_np.Dispatcher(LAYOUT.with_fleet(LAYOUT.vehicles[:1]), "nearest")
     door = web.Web(Worker(Service(dispatcher, shadow=shadow)))

@@ -13,12 +13,12 @@ from live_plant import PAGE, arrive_numbered, listening, serving
 import acerl_np
 from acerl_np.commands.serve import read_address
 from acerl_np.live import log as log_module
-from acerl_np.live.web import check_door, is_local, make_cookie, open_door
 from acerl_np.live.wire import MAX_MESSAGE, format_line
 from acerl_np.support.errors import InputError
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
+from acerl_np.live.web import check_door, is_local, make_cookie, open_door
 
 
 def arrive(*given):
