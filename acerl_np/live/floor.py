@@ -14,6 +14,7 @@ from acerl_np.live import events, parts, states
 from acerl_np.live.board import Board
 from acerl_np.live.events import Event
 from acerl_np.live.orders import TOLD, DayBegan, Given, Item, Recalled, Sent, TookPlace
+from acerl_np.live.parts import LiveTask, LiveVehicle, Way
 from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
@@ -69,8 +70,38 @@ class Floor(Board):
     def apply(self, item: Item) -> None:
         """Let an event, or what else happened, happen; an EventError if it cannot be changes nothing."""
         with naming(item):
-            HANDLERS[type(item)](self, item)
+            HANDLERS[type(item)](self, item, *self._expect(item))
         self.changes += 1
+
+    def _expect(self, item: Item) -> tuple[Any, ...]:
+        """Return the task of an event, None if it is not known, or the position and state of its vehicle.
+
+        An EventError says that the event may not happen as these are now.
+        """
+        if type(item) in states.OF_TASKS:
+            return (self._expect_task(item),)
+        return self._expect_vehicle(item) if type(item) in states.OF_VEHICLES else ()
+
+    def _expect_task(self, event: Any) -> LiveTask | None:
+        task = self.find_task(event.task)
+        state = self.find_state(task)
+        allowed, expected = states.OF_TASKS[type(event)]
+        if state not in allowed:
+            carrier = "" if task is None else self.layout.vehicles[task.vehicle].id
+            found = states.FOUND[state].format(vehicle=carrier)
+            refuse_state("task", event.task, found, expected)
+        return task
+
+    def _expect_vehicle(self, event: Any) -> tuple[int, LiveVehicle]:
+        v = self._find_vehicle(event.vehicle)
+        vehicle, statuses = self.vehicles[v], states.OF_VEHICLES[type(event)]
+        if not getattr(event, "begins", True):
+            statuses = (S.CHARGING,)
+        if vehicle.status not in statuses:
+            known = [STATUSES[status] for status in statuses if status not in states.ERRANDS]
+            expected = f"it to be {' or '.join(known or [STATUSES[S.CHARGING]])}"
+            refuse_state("vehicle", event.vehicle, STATUSES[vehicle.status], expected)
+        return v, vehicle
 
     def find_position(self, name: object) -> int:
         """Return the position of a vehicle, -1 for none of the fleet."""
@@ -99,7 +130,7 @@ class Floor(Board):
         if possible.any():
             pickup, delivery = (self.layout.sites[k].id for k in np.argwhere(possible)[0])
             event = events.TaskArrived(0.0, "", pickup, delivery, 1.0)
-            self._begin_waiting(parts.LiveTask(event))
+            self._begin_waiting(LiveTask(event))
 
     def check_assignment(self, vehicle: str, task: str) -> tuple[int, int]:
         """Return the vehicle's position, and the task's in the pool; an EventError if it cannot be."""
@@ -200,10 +231,9 @@ class Floor(Board):
 
     # Tasks
 
-    def _arrive(self, event: events.TaskArrived) -> None:
+    def _arrive(self, event: events.TaskArrived, unknown: None) -> None:
         if not isinstance(event.task, str) or not event.task:
             refuse("task", f"'{describe(event.task)}'", "a name", EventError)
-        self._expect_task(event)
         pickup, delivery = self._find_ends(event)
         for field in ("expiry", "handling_time", "demand", "processing", "announced"):
             value = getattr(event, field)
@@ -217,7 +247,7 @@ class Floor(Board):
             refuse("earliest_start", start, expected, EventError)
         sites = self.layout.sites
         own = _normalise(event, sites[pickup].id, sites[delivery].id)
-        task = parts.LiveTask(own, told=None if own == event else event)
+        task = LiveTask(own, told=None if own == event else event)
         if own.after or parts.find_arrival(own) > own.time:
             self.hold(task)
             self._plan_release()
@@ -236,9 +266,8 @@ class Floor(Board):
         if event.processing and delivery not in self._machine_at:
             raise EventError(f"processing: no machine at '{event.delivery}'; expected one")
 
-    def _announce(self, event: events.TaskAnnounced | events.TaskReady) -> None:
+    def _announce(self, event: events.TaskAnnounced | events.TaskReady, task: LiveTask) -> None:
         ready = event.ready if isinstance(event, events.TaskAnnounced) else event.time
-        task = self._expect_task(event)
         if not self.has_chains:
             raise EventError(f"this policy knows no task before it waits; {UNCHAINED}")
         if not is_real(ready) or not abs(ready) <= MOST:
@@ -262,7 +291,7 @@ class Floor(Board):
         left = count_ticks(event.seconds) + np.arange(len(mine))
         self.clock.machine[mine] = event.time + left // len(mine)
 
-    def _begin_waiting(self, task: parts.LiveTask) -> None:
+    def _begin_waiting(self, task: LiveTask) -> None:
         if self.is_cut_off(task):
             self.hold(task)
             return
@@ -276,12 +305,12 @@ class Floor(Board):
         starts = (task.arrival for task in self.list_timed())
         self.next_release = min(starts, default=np.inf)
 
-    def list_timed(self) -> list[parts.LiveTask]:
+    def list_timed(self) -> list[LiveTask]:
         """Return those tasks that are held back until a time that is known, and can be done then."""
         planned = self.planned.values()
         return [own for own in planned if not own.event.after and own.row != parts.CUT_OFF]
 
-    def find_state(self, task: parts.LiveTask | None) -> str:
+    def find_state(self, task: LiveTask | None) -> str:
         """Return the state of a task, None for one that is not known or has ended."""
         if task is None:
             return states.UNKNOWN
@@ -293,19 +322,7 @@ class Floor(Board):
             return states.UNSERVABLE
         return states.ANNOUNCED if task.event.task in self.planned else states.WAITING
 
-    def _expect_task(self, event: Any) -> Any:
-        """Return the task of an event, None if it is not known; an EventError if it may not be now."""
-        task = self.find_task(event.task)
-        state = self.find_state(task)
-        allowed, expected = states.OF_TASKS[type(event)]
-        if state not in allowed:
-            carrier = "" if task is None else self.layout.vehicles[task.vehicle].id
-            found = states.FOUND[state].format(vehicle=carrier)
-            refuse_state("task", event.task, found, expected)
-        return task
-
-    def _change(self, event: events.TaskChanged) -> None:
-        task = self._expect_task(event)
+    def _change(self, event: events.TaskChanged, task: LiveTask) -> None:
         old = new = task.event
         if event.due is not None:
             first = task.arrival
@@ -323,8 +340,7 @@ class Floor(Board):
             new = replace(new, priority=priority)
         self.replace_event(task, new)
 
-    def _cancel(self, event: events.TaskCancelled) -> None:
-        task = self._expect_task(event)
+    def _cancel(self, event: events.TaskCancelled, task: LiveTask) -> None:
         self.day.end(event.task, False, float(event.time), "")
         self._unload(task, event.time)
         if event.task in self.pool:
@@ -334,7 +350,7 @@ class Floor(Board):
         if self.has_chains:  # less is left after those before it
             super().restore(self.snapshot())
 
-    def _unload(self, task: parts.LiveTask, now: float) -> None:
+    def _unload(self, task: LiveTask, now: float) -> None:
         """Let a task that is stranded wait, and its vehicle stand without it."""
         if task.vehicle >= 0:
             vehicle = self.vehicles[task.vehicle]
@@ -342,22 +358,20 @@ class Floor(Board):
             self._drop(task.vehicle, float(now))
             self._end_work(task.vehicle, vehicle.site, now, status)
 
-    def _move(self, event: events.TaskMoved) -> None:
-        task = self._expect_task(event)
+    def _move(self, event: events.TaskMoved, task: LiveTask) -> None:
         site = self.layout.sites[self._find_site(event.site)].id
         if site == task.event.delivery:
             expected = "another site than the delivery"
             refuse("site", f"'{describe(event.site)}'", expected, EventError)
         self._unload(task, event.time)
-        task = self.find_task(event.task)
-        assert task is not None
-        self.replace_event(task, replace(task.event, pickup=site))
+        moved = self.find_task(event.task)
+        assert moved is not None
+        self.replace_event(moved, replace(moved.event, pickup=site))
         self._hold_cut_off()
         self._plan_release()
         self.advance(float(event.time))
 
-    def _recall(self, event: events.TaskRecalled) -> None:
-        task = self._expect_task(event)
+    def _recall(self, event: events.TaskRecalled, task: LiveTask) -> None:
         v = task.vehicle
         vehicle = self.vehicles[v]
         # The vehicle drives on to the next site on its way.
@@ -377,18 +391,6 @@ class Floor(Board):
             known = list_some(list(self._positions), 20)
             raise EventError(f"vehicle '{describe(name)}' unknown; expected one of {known}")
         return v
-
-    def _expect(self, event: Any) -> tuple[int, parts.LiveVehicle]:
-        """Return the vehicle of an event; an EventError if that may not be as the vehicle is now."""
-        v = self._find_vehicle(event.vehicle)
-        vehicle, statuses = self.vehicles[v], states.OF_VEHICLES[type(event)]
-        if not getattr(event, "begins", True):
-            statuses = (S.CHARGING,)
-        if vehicle.status not in statuses:
-            known = [STATUSES[status] for status in statuses if status not in states.ERRANDS]
-            expected = f"it to be {' or '.join(known or [STATUSES[S.CHARGING]])}"
-            refuse_state("vehicle", event.vehicle, STATUSES[vehicle.status], expected)
-        return v, vehicle
 
     def _drop(self, v: int, since: float, *, waits: bool = True) -> None:
         """Take the task off a vehicle, if it has one."""
@@ -426,8 +428,7 @@ class Floor(Board):
         stands = vehicle._replace(status=status, service=service, site=site, broke=broke, task=None)
         self.put(v, stands._replace(seen=now))
 
-    def _become_idle(self, event: events.VehicleIdle) -> None:
-        v, vehicle = self._expect(event)
+    def _become_idle(self, event: events.VehicleIdle, v: int, vehicle: LiveVehicle) -> None:
         site = self._find_site(event.site)
         if not event.delivered:
             self._drop(v, float(event.time))
@@ -450,8 +451,7 @@ class Floor(Board):
             self.leave(task)
         self._end_work(v, site, event.time)
 
-    def _pass(self, event: events.VehiclePassed) -> None:
-        v, vehicle = self._expect(event)
+    def _pass(self, event: events.VehiclePassed, v: int, vehicle: LiveVehicle) -> None:
         site, now = self._find_site(event.site), float(event.time)
         way = vehicle.way
         if vehicle.status in states.ERRANDS and (way is None or site == way.end):
@@ -474,7 +474,7 @@ class Floor(Board):
         vehicle = vehicle._replace(site=site, has_fetched=has_fetched, is_confirmed=is_confirmed)
         self.put(v, vehicle._replace(moved=moved, seen=now))
 
-    def follow_way(self, v: int, way: parts.Way, site: int, now: float) -> parts.Way:
+    def follow_way(self, v: int, way: Way, site: int, now: float) -> Way:
         """Return the way on from a site that a vehicle has reached."""
         if way.closed != self.layout.closed:  # it goes on as it was sent
             return way._replace(site=site, began=now, before=site, reached=now)
@@ -487,12 +487,10 @@ class Floor(Board):
         way = way._replace(site=site, began=began, before=site, reached=began)
         return way._replace(loaded=there + pause, pause=pause)
 
-    def _park(self, event: events.VehicleParked) -> None:
-        v, _ = self._expect(event)
+    def _park(self, event: events.VehicleParked, v: int, vehicle: LiveVehicle) -> None:
         self._end_work(v, self._find_open_site(event.site), float(event.time), parks=True)
 
-    def _charge(self, event: events.VehicleCharging) -> None:
-        v, _ = self._expect(event)
+    def _charge(self, event: events.VehicleCharging, v: int, vehicle: LiveVehicle) -> None:
         self._expect_battery(v)
         site = self._find_site(event.site)
         if site not in self._chargers:
@@ -527,9 +525,8 @@ class Floor(Board):
         v = self.find_position(name)
         return 0.0 if v < 0 else self.find_level(v, now)
 
-    def _answer(self, event: events.RecallAnswered) -> None:
+    def _answer(self, event: events.RecallAnswered, v: int, vehicle: LiveVehicle) -> None:
         now = float(event.time)
-        v, vehicle = self._expect(event)
         if event.done or not self.has_auxiliary:
             return
         task = self.tasks.get(event.task) if isinstance(event.task, str) else None
@@ -556,8 +553,7 @@ class Floor(Board):
         if other not in (-1, v) and self.vehicles[other].service != parts.SERVING:
             self._end_work(other, self.vehicles[other].site, now)
 
-    def _break(self, event: events.VehicleBroke) -> None:
-        v, vehicle = self._expect(event)
+    def _break(self, event: events.VehicleBroke, v: int, vehicle: LiveVehicle) -> None:
         if self._keeps_load(v, float(event.time)):
             self._strand(v, float(event.time), S.BROKEN)
             return
@@ -595,8 +591,7 @@ class Floor(Board):
         vehicle = vehicle._replace(status=S.WORKING, site=site, way=way, finish=now + left)
         self.put(v, vehicle._replace(level_time=max(now, vehicle.level_time), moved=now, seen=now))
 
-    def _repair(self, event: events.VehicleRepaired) -> None:
-        v, vehicle = self._expect(event)
+    def _repair(self, event: events.VehicleRepaired, v: int, vehicle: LiveVehicle) -> None:
         site = vehicle.site if event.site is None else self._find_site(event.site)
         now, level = float(event.time), vehicle.level
         battery = self.layout.batteries[v]
@@ -612,7 +607,7 @@ class Floor(Board):
     # The fleet
 
     @property
-    def fleet(self) -> dict[str, parts.LiveVehicle]:
+    def fleet(self) -> dict[str, LiveVehicle]:
         """All vehicles, by name."""
         return dict(zip(self._positions, self.vehicles, strict=True))
 
@@ -630,8 +625,12 @@ class Floor(Board):
         self.put(v, self._make_vehicle(v, float(event.time)))
         self.advance(float(event.time))  # what nobody could reach may be in reach now
 
-    def _withdraw(self, event: events.VehicleOutOfService | events.VehicleRemoved) -> None:
-        v, vehicle = self._expect(event)
+    def _withdraw(
+        self,
+        event: events.VehicleOutOfService | events.VehicleRemoved,
+        v: int,
+        vehicle: LiveVehicle,
+    ) -> None:
         is_removal = isinstance(event, events.VehicleRemoved)
         if not is_removal and vehicle.service != parts.SERVING:
             found = "out of service, or about to be"
@@ -657,8 +656,7 @@ class Floor(Board):
             status = S.BROKEN if vehicle.status == S.BROKEN else S.IDLE
             self._end_work(v, vehicle.site, event.time, status)
 
-    def _come_back(self, event: events.VehicleBack) -> None:
-        v, vehicle = self._expect(event)
+    def _come_back(self, event: events.VehicleBack, v: int, vehicle: LiveVehicle) -> None:
         if vehicle.service not in (parts.OUT, parts.LEAVING):
             refuse_state("vehicle", event.vehicle, "not out of service", "it to be")
         site = vehicle.site if event.site is None else self._find_site(event.site)
@@ -680,7 +678,7 @@ class Floor(Board):
         known = dict(zip(self._positions, before.vehicles, strict=True))
         starts = [layout.site_index[vehicle.start] for vehicle in layout.vehicles]
         own = [
-            known.get(vehicle.id, parts.LiveVehicle(S.IDLE, parts.SERVING, start, start))
+            known.get(vehicle.id, LiveVehicle(S.IDLE, parts.SERVING, start, start))
             for vehicle, start in zip(layout.vehicles, starts, strict=True)
         ]
         carriers = {vehicle.task: v for v, vehicle in enumerate(own) if vehicle.task is not None}
@@ -719,7 +717,7 @@ class Floor(Board):
         self._positions = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
 
 
-HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
+HANDLERS: dict[type, Callable[..., None]] = {
     events.TaskArrived: Floor._arrive,
     events.TaskAnnounced: Floor._announce,
     events.TaskReady: Floor._announce,
