@@ -231,15 +231,15 @@ class _LoggedDay:
     """Tasks and their last assignments, as floors noted them."""
 
     def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+        self.layout = layout.with_closed(())
         self.fleet = {vehicle.id: vehicle for vehicle in layout.vehicles}
         self.start: float | None = None
         self.starts: set[float] = set()
         self.rows: dict[events.TaskArrived, _Row] = {}
         self.breakdowns: dict[str, dict[float, float]] = {}
         """Ends by their begins, s."""
-        self.closures: dict[tuple[str, str], dict[float, float]] = {}
-        """The same of closed edges; inf of one that is not opened again."""
+        self.closures = {pair: {-math.inf: math.inf} for pair in layout.closed}
+        """The same of closed edges: -inf of one that the layout has closed, inf of one that stays so."""
         self.last = -math.inf
         self.joined: dict[str, float] = {}
         self.left: dict[str, float] = {}

@@ -435,3 +435,14 @@ def test_each_start_in_a_log_has_its_own_options(tmp_path):
     assert look(again) == look(dispatcher) and (again.lateness, again.ahead) == (60.0, 1e6)
     with pytest.raises(InputError, match="lateness: read -1; expected seconds from 0 to 86,400"):
         Dispatcher(LAYOUT, "FCFS", lateness=-1)
+
+
+def test_an_edge_of_the_layout_that_is_closed_at_first_is_a_closure(tmp_path):
+    log, layout = tmp_path / "day.jsonl", LAYOUT.with_closed([("p0", "st8")])
+    with Dispatcher(layout, "FCFS", audit=log) as dispatcher:
+        dispatcher.feed(E.TaskArrived(0.0, "a", "st1", "st2", 300.0))
+        assert dispatcher.decide(0.0)
+        dispatcher.feed(E.EdgeOpened(5.0, "p0", "st8"))
+    found = read_audit(log, layout).instance.layout
+    assert [tuple(vars(item).values()) for item in found.closures] == [("p0", "st8", 0.0, 5.0)]
+    assert found.closed == ()
