@@ -150,16 +150,15 @@ class Forecaster:
         # Where a future has no delivery there is no mean to deviate from.
         is_known = np.isfinite(finish).all(axis=0)
         spread = np.where(is_known, np.where(is_known, finish, 0.0).std(axis=0), np.nan).tolist()
-        fleet = board.layout.vehicles
-        takers = [None if task.vehicle < 0 else fleet[task.vehicle].id for task in tasks]
-        names = [task.event.task for task in tasks]
-        free = [task.vehicle >= 0 and board.vehicles[task.vehicle].alone for task in tasks]
-        columns = zip(names, takers, mean, spread, dues.tolist(), late, free, strict=True)
-        n_records = len(self.player.history)
-        return [
-            Forecast(name, taker, delivery, off, due, share, len(finish), n_records, alone)
-            for name, taker, delivery, off, due, share, alone in columns
-        ]
+        told = zip(tasks, mean, spread, dues.tolist(), late, strict=True)
+        how, found = (len(finish), len(self.player.history)), list[Forecast]()
+        for task, delivery, off, due, share in told:
+            v, taker, is_free = task.vehicle, None, False
+            if v >= 0:
+                taker, is_free = board.layout.vehicles[v].id, board.vehicles[v].alone
+            name = task.event.task
+            found.append(Forecast(name, taker, delivery, off, due, share, *how, is_free))
+        return found
 
 
 def _order_planned(board: Board) -> list[LiveTask]:

@@ -90,13 +90,15 @@ class MeetingFloor(Floor):
             ways = {frozenset((x[0], y[0])) for x, y in pairwise(visits)}
             if shut.isdisjoint(ways) or vehicle.status == S.BROKEN:
                 continue
-            row = goal = -1
-            if vehicle.task is not None:
-                row = self.tasks[vehicle.task].row
-                goal = int(ABOARD) if self.is_loaded(v, now) else -1
-            elif vehicle.status in (S.PARKING, S.TO_CHARGER) and vehicle.way is not None:
-                goal = vehicle.way.end
-            self.put(v, self.replan(v, vehicle, now, row, goal, turns=True))
+            ends = self.find_ends(vehicle, is_loaded=self.is_loaded(v, now))
+            self.put(v, self.replan(v, vehicle, now, *ends, turns=True))
+
+    def find_ends(self, vehicle: LiveVehicle, *, is_loaded: bool) -> tuple[int, int]:
+        """Return where a vehicle goes, as `plan` takes it: the row of its task, and its site."""
+        if vehicle.task is not None:
+            return self.tasks[vehicle.task].row, int(ABOARD) if is_loaded else -1
+        is_sent = vehicle.status in (S.PARKING, S.TO_CHARGER)
+        return -1, vehicle.way.end if is_sent and vehicle.way is not None else -1
 
     def put(self, v: int, vehicle: LiveVehicle) -> None:
         """Write a vehicle, and its plan."""
@@ -276,18 +278,15 @@ class MeetingFloor(Floor):
 
     def plan_from(self, v: int, before: LiveVehicle, site: int, now: float) -> None:
         """Plan a vehicle anew from a site at which it is, to what it does there."""
-        vehicle, tick, row, goal = self.vehicles[v], find_tick(now), -1, -1
+        vehicle, tick = self.vehicles[v], find_tick(now)
         level, known = self.find_level(v, now), max(now, vehicle.level_time)
         vehicle = vehicle._replace(plan=make_stop(site, tick), level=level, level_time=known)
         way = vehicle.way
-        if vehicle.task is not None and way is not None:
-            row = self.tasks[vehicle.task].row
-            is_loaded = vehicle.has_fetched and (before.has_fetched or site != way.end)
-            goal = int(ABOARD) if is_loaded or now > way.loaded else -1
-        elif vehicle.status in (S.PARKING, S.TO_CHARGER) and way is not None:
-            goal = way.end
+        is_loaded = vehicle.has_fetched and (before.has_fetched or way is None or site != way.end)
+        is_loaded = is_loaded or (way is not None and now > way.loaded)
         self.put(v, vehicle)
-        self.put(v, self.replan(v, vehicle, now, row, goal, turns=False))
+        ends = self.find_ends(vehicle, is_loaded=is_loaded)
+        self.put(v, self.replan(v, vehicle, now, *ends, turns=False))
 
     def find_delivery(self, vehicle: LiveVehicle) -> float:
         """Return when a vehicle delivers as planned, s; its finish where no plan tells."""
