@@ -48,7 +48,7 @@ def find_near(layout: Layout) -> list[Pair]:
     for a, b in edges if length > 0.0 else ():
         (dx, dy), middle = points[b] - points[a], (points[a] + points[b]) / 2.0
         metres = float(np.hypot(dx, dy))
-        if a == b or metres == 0.0:
+        if metres == 0.0:
             continue
         along = dx / metres, dy / metres
         places += [(a, b), (a,), (b,)]

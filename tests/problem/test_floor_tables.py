@@ -51,6 +51,8 @@ def test_two_tables_are_a_floor_in_any_order(tmp_path, separator):
     assert acerl_np.import_floor(*names[::-1], **FLEET).layout == by_hand
     both = acerl_np.import_floor(*names, **FLEET, two_way=True).layout
     assert not any(edge.one_way for edge in both.edges)
+    with pytest.raises(acerl_np.LayoutError, match="--join: given for tables; expected it for LIF"):
+        acerl_np.import_floor(*names, **FLEET, join=True)
 
 
 @pytest.mark.parametrize(

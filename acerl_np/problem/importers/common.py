@@ -188,14 +188,10 @@ class Draft:
             for node in self.points
             if node not in served and (node in plugs or self.kinds.get(node) == CHARGER)
         ]
-        blocks = [
-            {
-                **block,
-                "sites": [sites[node] for node in block["sites"]],
-                "edges": [[sites[node] for node in pair] for pair in block["edges"]],
-            }
-            for block in self.blocks
-        ]
+        blocks = []
+        for block in self.blocks:
+            edges = [[sites[node] for node in pair] for pair in block["edges"]]
+            blocks.append(block | {"sites": [sites[x] for x in block["sites"]], "edges": edges})
         more = {"chargers": chargers, "stations": stations, "aliases": aliases, "blocks": blocks}
         return layout | {key: some for key, some in more.items() if some}, self.warnings.lines()
 

@@ -31,7 +31,10 @@ def read_floor(
     vehicles that may be empty, and the warnings, one line each without the path: of whatever a floor can do
     without and was left out.
     """
+    lif_only = "--layout-id" if layout_id is not None else "--join" if join else ""
     if further:
+        if lif_only:
+            raise LayoutError(f"{path}: {lif_only}: given for tables; expected it for LIF only")
         layout, warnings = import_tables([path, *further])
         return _lead_back(layout) if two_way else layout, warnings
     text = read_text(path, LayoutError)
@@ -41,11 +44,8 @@ def read_floor(
         if first == "{":
             layout, warnings = import_lif(text, layout_id=layout_id, join=join, name=name)
         elif first == "<":
-            for option, given in (("--layout-id", layout_id is not None), ("--join", join)):
-                if given:
-                    raise LayoutError(
-                        f"{option}: given for a plant model; expected it for LIF only"
-                    )
+            if lif_only:
+                raise LayoutError(f"{lif_only}: given for a plant model; expected it for LIF only")
             layout, warnings = import_opentcs(text, name=name, battery=battery)
         else:
             raise LayoutError(
