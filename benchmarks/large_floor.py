@@ -19,7 +19,7 @@ from script import make_parser
 
 import acerl_np
 from acerl_np.evaluation.margin import RULES_TO_BEAT
-from acerl_np.evaluation.trials import standard_error
+from acerl_np.evaluation.metrics import standard_error
 from acerl_np.kernels.dispatching.deciders import decide, make_index_decider
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.servable import measure_load

@@ -15,9 +15,9 @@ from script import make_parser
 import acerl_np
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.general import make_general
-from acerl_np.problem.demand import resize_fleet
 from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import resize_fleet
 from acerl_np.problem.shift import HANDLING, find_scale, generate_shift
 from acerl_np.support.report import render_csv
 

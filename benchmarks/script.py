@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from acerl_np.evaluation.trials import standard_error
+from acerl_np.evaluation.metrics import standard_error
 
 
 def make_parser(text: str | None) -> argparse.ArgumentParser:

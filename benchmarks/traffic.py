@@ -33,9 +33,8 @@ from script import add_rows, compare_seeds, make_parser
 import acerl_np
 from acerl_np.evaluation.metrics import compare_paired
 from acerl_np.evaluation.trials import Trials
-from acerl_np.problem.demand import resize_fleet
 from acerl_np.problem.goal import SHIFT
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, resize_fleet
 from acerl_np.problem.shift import find_scale
 from studies.general import train
 

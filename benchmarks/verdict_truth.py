@@ -29,8 +29,8 @@ from acerl_np.evaluation.margin import play_best_rule
 from acerl_np.evaluation.metrics import compare_paired
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.index import NAMES, IndexPolicy, start_weights
-from acerl_np.problem.demand import resize_fleet
 from acerl_np.problem.goal import SHIFT, Goal
+from acerl_np.problem.layout import resize_fleet
 from acerl_np.support.report import render_csv, render_table
 from acerl_np.training.config import Config
 from studies.general import make_shifts, train

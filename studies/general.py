@@ -18,9 +18,8 @@ from acerl_np.policies.general import SETS
 from acerl_np.policies.index import NAMES, IndexPolicy
 from acerl_np.policies.rules import BASELINES, GENERAL
 from acerl_np.problem.bundled import load_layout, load_suite
-from acerl_np.problem.demand import resize_fleet
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, resize_fleet
 from acerl_np.problem.shift import HANDLING, find_scale, generate_shift
 from acerl_np.support.report import render_csv
 from acerl_np.training.acerl import ACERL

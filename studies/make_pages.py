@@ -18,9 +18,9 @@ import numpy as np
 from scipy import stats
 
 from acerl_np.commands.shared import options as opt
+from acerl_np.evaluation.metrics import standard_error
 from acerl_np.evaluation.published import COST_LIMIT
 from acerl_np.evaluation.published import read_table as read_csv
-from acerl_np.evaluation.trials import standard_error
 from acerl_np.policies.general import SETS, make_general
 from acerl_np.policies.index import FEATURES, NAMES
 from acerl_np.policies.rules import BASELINES, GENERAL

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.evaluation.metrics import normalise
+from acerl_np.evaluation.metrics import normalise, satisfied_share
 from acerl_np.evaluation.published import (
     COST_LIMIT,
     PublishedCell,
@@ -16,7 +16,6 @@ from acerl_np.evaluation.published import (
     find_row,
     table_rows,
 )
-from acerl_np.evaluation.trials import satisfied_share
 from acerl_np.problem.bundled import display_name
 from acerl_np.problem.instance import Instance
 from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table

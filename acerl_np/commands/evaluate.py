@@ -236,7 +236,7 @@ def fit_driving(plan: Plan) -> tuple[Plan, list[str]]:
     """
     from acerl_np.evaluation.past import estimate_lengthening
     from acerl_np.policies.lookahead import Lookahead
-    from acerl_np.problem.demand import LENGTHEN, lengthen
+    from acerl_np.problem.layout import LENGTHEN, lengthen
     from acerl_np.simulation.replay import replay_assignments
 
     policies = plan.policies

@@ -32,7 +32,6 @@ from acerl_np.problem import layout as layouts
 from acerl_np.problem import parts, servable
 from acerl_np.problem.bundled import expand_names, load_layout, load_records
 from acerl_np.problem.clearance import describe_near, keep_apart
-from acerl_np.problem.demand import LENGTHEN, lengthen, resize_fleet
 from acerl_np.problem.export import read_mapping
 from acerl_np.problem.importers.common import complete_battery
 from acerl_np.problem.importers.files import read_floor
@@ -629,7 +628,7 @@ def edit(arguments: argparse.Namespace) -> None:
     traffic, n = layout.traffic, arguments.vehicles or len(layout.vehicles)
     # Where they start, park and charge is known once all is changed.
     layout, where = _stand_aside(arguments, layout)
-    layout = resize_fleet(lengthen(layout, arguments.lengthen), n)
+    layout = layouts.resize_fleet(layouts.lengthen(layout, arguments.lengthen), n)
     given = {name: getattr(arguments, name) for name in ("speed", "capacity")}
     changes: dict[str, Any] = {name: x for name, x in given.items() if x is not None}
     layout = layout.with_fleet(replace(vehicle, **changes) for vehicle in layout.vehicles)
@@ -750,7 +749,7 @@ EDIT: opt.Options = {
             "vehicles without a task drive to a free site of kind parking after that",
             Field(int, 0, MAX_TOW),
         ),
-        opt.Argument("--lengthen X", "factor of all driving times", LENGTHEN, 1.0),
+        opt.Argument("--lengthen X", "factor of all driving times", layouts.LENGTHEN, 1.0),
         opt.TRAFFIC,
         opt.Argument("--aside SITES", "sites, stations or kinds of sites off the lane", opt.NAMES),
     ),

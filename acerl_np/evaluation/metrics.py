@@ -1,4 +1,4 @@
-"""The paper's metrics: normalised makespan M, normalised tardiness C; paired differences. P is of `Trials`.
+"""The paper's metrics: normalised makespan M, normalised tardiness C, share P; paired differences.
 
 M and C normalise a policy's mean makespan and tardiness on each instance by the largest and smallest
 among its peers (Eqs. 18 and 19), so they are only comparable among policies with the same peers.
@@ -36,6 +36,25 @@ def normalise(values: ArrayLike, peers: ArrayLike) -> np.ndarray:
     score[:, varied] = (largest[varied] - x[:, varied]) / spread[varied]
     score[np.isnan(x)] = np.nan
     return np.asarray(score.mean(axis=1))
+
+
+def satisfied_share(tardiness: ArrayLike, cost_limit: float) -> float:
+    """Return the metric P: the share of episodes with a tardiness below the limit (Eq. 20).
+
+    Strictly below, as in the paper, here and wherever a share of satisfied trials is shown; nan, where an
+    episode did not finish, is not below it. Ranking calls a member feasible whose cost is at the limit, too.
+    """
+    return float((np.asarray(tardiness, np.float64) < cost_limit).mean())
+
+
+def standard_error(values: ArrayLike) -> float:
+    """Return the standard error of a mean, nan of fewer than two values; nan among them is passed over."""
+    x = np.asarray(values, np.float64)
+    x = x[~np.isnan(x)]
+    if len(x) < 2:
+        return float("nan")
+    # Equal values differ from their mean by rounding.
+    return float(x.std(ddof=1) / np.sqrt(len(x))) if np.ptp(x) > 0.0 else 0.0
 
 
 class Difference(NamedTuple):

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evaluation.jobs import ROOMS, finish, hash_content
-from acerl_np.evaluation.trials import METRICS, USAGE, Playing, play_policy, satisfied_share
+from acerl_np.evaluation.metrics import satisfied_share
+from acerl_np.evaluation.trials import METRICS, USAGE, Playing, play_policy
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError

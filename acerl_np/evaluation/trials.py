@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.core.state import Outcome, allocate_outcome
 from acerl_np.policies.agent import AgentFunction, OwnPolicy
 from acerl_np.policies.files import BasePolicy, as_decider
@@ -30,25 +31,6 @@ TRIALS = Field(int, 1, 10_000_000)
 USAGE = ("late", "waiting", "utilisation", "empty")
 METRICS = ("makespan", "tardiness", *USAGE, "value", "cost", "delay", "worst")
 """What `Trials` holds of every episode."""
-
-
-def satisfied_share(tardiness: ArrayLike, cost_limit: float) -> float:
-    """Return the metric P: the share of episodes with a tardiness below the limit (Eq. 20).
-
-    Strictly below, as in the paper, here and wherever a share of satisfied trials is shown; nan, where an
-    episode did not finish, is not below it. Ranking calls a member feasible whose cost is at the limit, too.
-    """
-    return float((np.asarray(tardiness, np.float64) < cost_limit).mean())
-
-
-def standard_error(values: ArrayLike) -> float:
-    """Return the standard error of a mean, nan of fewer than two values; nan among them is passed over."""
-    x = np.asarray(values, np.float64)
-    x = x[~np.isnan(x)]
-    if len(x) < 2:
-        return float("nan")
-    # Equal values differ from their mean by rounding.
-    return float(x.std(ddof=1) / np.sqrt(len(x))) if np.ptp(x) > 0.0 else 0.0
 
 
 @dataclass(frozen=True)

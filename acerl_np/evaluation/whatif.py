@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evaluation.margin import choose_rule
-from acerl_np.evaluation.metrics import compare_paired
-from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy, standard_error
+from acerl_np.evaluation.metrics import compare_paired, standard_error
+from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
 from acerl_np.policies.files import BasePolicy, as_decider
 from acerl_np.policies.rules import BASELINES, NEAREST
 from acerl_np.problem.choices import COMMITMENT
-from acerl_np.problem.demand import DEMAND, LENGTHEN, DemandBy, draw_shift, lengthen, resize_fleet
+from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
 from acerl_np.problem.goal import MEASURES
 from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.problem.layout import TRAFFIC, Layout
+from acerl_np.problem.layout import LENGTHEN, TRAFFIC, Layout, lengthen, resize_fleet
 from acerl_np.problem.limits import MAX_VEHICLES
 from acerl_np.problem.parts import Vehicle
 from acerl_np.simulation.arena import stream_keys

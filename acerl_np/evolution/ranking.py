@@ -26,7 +26,7 @@ def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:
     """Return the penalty phi = max(0, J_C - xi)^2 of each cost, float64 (Eq. 8), with xi the limit.
 
     A member is feasible, its penalty 0, up to a cost of exactly xi; the metric P counts what is below xi
-    (`evaluation.trials.satisfied_share`), as the paper has both.
+    (`evaluation.metrics.satisfied_share`), as the paper has both.
 
     Parameters
     ----------

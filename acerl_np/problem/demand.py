@@ -1,10 +1,8 @@
-"""What if: more or less demand, drawn from a record's own flows; longer driving; other sizes of the fleet."""
+"""More or less demand than a record has: shifts that are drawn from the record's own flows."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,14 +10,11 @@ import numpy as np
 from acerl_np.kernels.core.random import GENERATION, draw_uniform, make_key
 from acerl_np.problem.instance import COLUMNS, Instance, make_instance, number_hash
 from acerl_np.problem.json_tree import hash_json
-from acerl_np.problem.layout import Layout
-from acerl_np.problem.limits import MAX_NAME, MAX_TASKS
-from acerl_np.problem.parts import Edge
-from acerl_np.support.errors import InputError, LayoutError
+from acerl_np.problem.limits import MAX_TASKS
+from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field, Whole, check_seed
 
 DEMAND = Field(float, 0.01, 100.0)
-LENGTHEN = Field(float, 0.1, 10.0)
 
 BURST = 0.5
 """Share of a pickup's mean gap between arrivals up to which two tasks from there belong together."""
@@ -200,38 +195,3 @@ def _rank_bursts(record: Instance, bursts: list[np.ndarray], key: np.ndarray) ->
         part = (first + i * GOLDEN) % 1.0
         places[own[np.argsort(draws[own])]] = (np.arange(len(own)) + part) / len(own)
     return places
-
-
-def lengthen(layout: Layout, factor: float) -> Layout:
-    """Return a floor on which all driving takes so many times as long: a stand-in for vehicles that meet.
-
-    Vehicles and limits of edges are slower; handling takes what it does.
-
-    Raises
-    ------
-    LayoutError
-        If the factor is not from 0.1 to 10.
-    """
-    by = LENGTHEN.read("lengthen", factor, LayoutError)
-
-    def slow(edge: Edge) -> Edge:
-        back = edge.max_reverse_speed
-        return replace(edge, max_speed=edge.max_speed / by, max_reverse_speed=back and back / by)
-
-    fleet = tuple(replace(vehicle, speed=vehicle.speed / by) for vehicle in layout.vehicles)
-    return replace(layout, vehicles=fleet, edges=tuple(map(slow, layout.edges)))
-
-
-def resize_fleet(layout: Layout, n: int) -> Layout:
-    """Return a floor with n vehicles: its own first, with their names, and further ones like these in turn.
-
-    The further ones have their names with the next free numbers; listed breakdowns are not repeated.
-    """
-    own = layout.vehicles
-    taken, numbers = {vehicle.id for vehicle in own}, itertools.count(1)
-    fleet = list(own[:n])
-    for k in range(len(own), n):
-        stem = own[k % len(own)].id.rstrip("0123456789")[: MAX_NAME - 9]
-        name = next(name for number in numbers if (name := f"{stem}{number}") not in taken)
-        fleet.append(replace(own[k % len(own)], id=name, breakdowns=()))
-    return layout.with_fleet(fleet)

@@ -23,6 +23,7 @@ from acerl_np.support.errors import LayoutError, describe, list_some, make_print
 from acerl_np.support.fields import Field
 from acerl_np.support.files import FilePath, read_text
 
+LENGTHEN = Field(float, 0.1, 10.0)
 LOADS = Field(parts.LOADS)
 TRAFFIC = Field(("off", "file", "beside", "lane"))
 """Whether vehicles meet, and where they stand clear of the lane; see `Layout.with_traffic`."""
@@ -748,6 +749,41 @@ class Layout:
         """Return the layout as `from_dict` reads it, every field given that has content."""
         more = {"$schema": "", "format": 1, "routes": self.named_routes}
         return dict(parts.LAYOUT.write({**vars(self), **more}))
+
+
+def lengthen(layout: Layout, factor: float) -> Layout:
+    """Return a floor on which all driving takes so many times as long: a stand-in for vehicles that meet.
+
+    Vehicles and limits of edges are slower; handling takes what it does.
+
+    Raises
+    ------
+    LayoutError
+        If the factor is not from 0.1 to 10.
+    """
+    by = LENGTHEN.read("lengthen", factor, LayoutError)
+
+    def slow(edge: parts.Edge) -> parts.Edge:
+        back = edge.max_reverse_speed
+        return replace(edge, max_speed=edge.max_speed / by, max_reverse_speed=back and back / by)
+
+    fleet = tuple(replace(vehicle, speed=vehicle.speed / by) for vehicle in layout.vehicles)
+    return replace(layout, vehicles=fleet, edges=tuple(map(slow, layout.edges)))
+
+
+def resize_fleet(layout: Layout, n: int) -> Layout:
+    """Return a floor with n vehicles: its own first, with their names, and further ones like these in turn.
+
+    The further ones have their names with the next free numbers; listed breakdowns are not repeated.
+    """
+    own = layout.vehicles
+    taken, numbers = {vehicle.id for vehicle in own}, itertools.count(1)
+    fleet = list(own[:n])
+    for k in range(len(own), n):
+        stem = own[k % len(own)].id.rstrip("0123456789")[: MAX_NAME - 9]
+        name = next(name for number in numbers if (name := f"{stem}{number}") not in taken)
+        fleet.append(replace(own[k % len(own)], id=name, breakdowns=()))
+    return layout.with_fleet(fleet)
 
 
 def _check_unique(what: str, ids: Sequence[str], key: str = "id") -> None:

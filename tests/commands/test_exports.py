@@ -12,7 +12,7 @@ from small_files import FILES
 
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.problem.demand import lengthen
+from acerl_np.problem.layout import lengthen
 from acerl_np.problem.records import write_record
 
 LINES = FILES["week.csv"].splitlines()

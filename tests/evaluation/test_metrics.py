@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from acerl_np import evaluate_policy, load_instance
-from acerl_np.evaluation.metrics import normalise
+from acerl_np.evaluation.metrics import normalise, satisfied_share
 from acerl_np.evaluation.published import find_row, published_rows, table_rows
-from acerl_np.evaluation.trials import Playing, play_policy, satisfied_share
+from acerl_np.evaluation.trials import Playing, play_policy
 from studies.study_tables import peers_of
 
 ROWS = [row for row in published_rows() if row.cells]

@@ -13,8 +13,8 @@ from acerl_np.evaluation.past import estimate_lengthening, measure_past
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
 from acerl_np.evaluation.whatif import Row, Target, answer_target
-from acerl_np.problem.demand import lengthen, resize_fleet
 from acerl_np.problem.goal import Goal
+from acerl_np.problem.layout import lengthen, resize_fleet
 from acerl_np.problem.records import Assignments
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.support.errors import PolicyError, RecordError

@@ -16,9 +16,9 @@ from acerl_np.evaluation.trials import Playing
 from acerl_np.live import events as E
 from acerl_np.policies.general import SETS, make_general, read_sets
 from acerl_np.policies.rules import BASELINES, RulePolicy
-from acerl_np.problem.demand import resize_fleet
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import are_shifts
+from acerl_np.problem.layout import resize_fleet
 from acerl_np.problem.servable import measure_load
 from acerl_np.problem.shift import find_scale
 from acerl_np.problem.tables import build_problem

@@ -22,8 +22,8 @@ from acerl_np.commands.shared.tables import (
 from acerl_np.commands.train import Training
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.left_out import describe_left_out
-from acerl_np.evaluation.metrics import compare_paired
-from acerl_np.evaluation.trials import Trials, standard_error
+from acerl_np.evaluation.metrics import compare_paired, standard_error
+from acerl_np.evaluation.trials import Trials
 from acerl_np.evaluation.verdict import Verdict, show_difference, tell_objective
 from acerl_np.evaluation.whatif import Row, find_varied, show_setting
 from acerl_np.pictures import report as pages

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import numpy as np
 
+from acerl_np.evaluation.metrics import satisfied_share, standard_error
 from acerl_np.evaluation.published import find_row, is_published
-from acerl_np.evaluation.trials import satisfied_share, standard_error
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.report import DATA_FORMATS, render_data, render_table
