@@ -119,8 +119,10 @@ def send_idle(desk: Desk, decider: LiveDecider, now: float, orders: list[Order])
     """Send idle vehicles to charge or park, and find when to look again."""
     floor, v = desk.floor, -1
     while True:
-        v, status, site = decider.find_auxiliary_move(floor, now, v + 1)
-        for w, place in enumerate(floor.state.vehicle["place"][0].tolist()):
+        first = v + 1
+        v, status, site = decider.find_auxiliary_move(floor, now, first)
+        looked_at = slice(first, v if v >= 0 else None)
+        for w, place in enumerate(floor.state.vehicle["place"][0, looked_at].tolist(), first):
             if place != floor.vehicles[w].place:
                 desk.take_place(now, w, place)
         if v < 0:
