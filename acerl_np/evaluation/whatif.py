@@ -276,7 +276,7 @@ def whatif(
     records : Instance or sequence of Instance
         Of one floor and fleet.
     knobs : mapping of sequences
-        Values of some of `KNOBS`: "vehicles" (see `problem.demand.resize_fleet`), "chargers" (slots, dealt
+        Values of some of `KNOBS`: "vehicles" (see `problem.layout.resize_fleet`), "chargers" (slots, dealt
         over their sites in order), "commitment" and "traffic" (see `Layout.with_commitment`,
         `Layout.with_traffic`), and as factors "demand", "speed",
         "lengthen" and "breakdown_rate" (how often vehicles break down at random; 0: listed breakdowns are

@@ -140,9 +140,8 @@ def draw_shift(
     reach = min(1.0, REACH / span) * last if span > 0.0 else 0.0
     knots = np.unique(np.linspace(0, last, 1 + math.ceil(span / KNOT)).astype(int))
     is_whole = bool((record.arrival % 1.0 == 0.0).all())
-    drawn: list[
-        tuple[np.ndarray, np.ndarray, np.ndarray]
-    ] = []  # tasks, arrivals, numbers of copies
+    # Tasks, arrivals, numbers of copies.
+    drawn = list[tuple[np.ndarray, np.ndarray, np.ndarray]]()
     for tasks in takts:
         which, moments = _speed_up(record.arrival[tasks], demand)
         copies = np.arange(len(which)) - np.searchsorted(which, which)
